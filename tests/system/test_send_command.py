@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ from hermes.testing.push.faults import Fault
 from hermes.testing.push.platform import SamplePlatform
 from hermes.testing.push.state import SampleSettings
 from tests.system.live import (
+    environment,
     live_gateway,
     model_server,
     run_command,
@@ -172,3 +174,23 @@ async def test_w27_a_platform_that_is_away_keeps_it(tmp_path: Path) -> None:
         await pigeon.stop()
         told = await hermes(home, "send", "pigeon:c1", "nobody there", code=75)
     assert told.startswith("Not sent to pigeon:c1 yet (o_")
+
+
+@pytest.mark.req("W27")
+async def test_w27_a_command_that_dies_while_it_sends_has_sent_once(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    async with platform(home, keys=True) as pigeon, model_server() as url:
+        pigeon.faults.plan(Fault(op="send", kind="hang_after"))
+        command = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "hermes", "send", "pigeon:c1", "once", env=environment(home, None)
+        )
+        await until(lambda: len(pigeon.state.posted) == 1)
+        command.kill()
+        await command.wait()
+        pigeon.release()
+
+        async with live_gateway(home, with_model(url)):
+            await until(lambda: pigeon.calls.count(("send", "deduplicated")) == 1)
+            await hermes(home, "send", "pigeon:c1", "barrier")
+            await until(lambda: ("c1", "barrier") in posts(pigeon))
+    assert [one.text for one in pigeon.state.posted] == ["once", "barrier"]

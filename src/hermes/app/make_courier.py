@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hermes.agents.roster import Roster
 from hermes.config import Settings
-from hermes.control.sends import DeliverNow, SendOperations
+from hermes.control.sends import AdoptFile, DeliverNow, SendOperations
 from hermes.errors import NotFound
 from hermes.message.ids import MakeId
 from hermes.message.owner import OWNER_CHAT, WEB_OWNER
@@ -39,6 +39,7 @@ def make_send_operations(
     wake_lane: Wake = wake_nobody,
     wake_outbox: Wake = wake_nobody,
     deliver: DeliverNow | None = None,
+    adopt: AdoptFile | None = None,
 ) -> SendOperations:
     """Return the functions for operators' messages; the running gateway sends what is stored."""
     pushed = [name for name, platform in settings.platforms.items() if platform.enabled]
@@ -69,6 +70,7 @@ def make_send_operations(
         clock=clock,
         make_id=make_id,
         deliver=deliver,
+        adopt=adopt,
     )
 
 

@@ -17,6 +17,7 @@ from hermes.tools.terminal.work_folders import erase_work_folders
 FOLDER = "media"
 _MB = 1_000_000
 _DAY_S = 86_400.0
+_OVER = frozenset({DeliveryState.SENT, DeliveryState.DEAD})
 
 
 def make_media_cache(
@@ -51,7 +52,9 @@ def tenants_of(store: Store) -> Tenants:
     async def needs(message_id: str) -> bool:
         state = await store.inbox.state(message_id)
         if state is None:
-            return False
+            # What an operator or a job sends has no message.
+            sent = await store.outbox.of_message(message_id)
+            return any(one.state not in _OVER for one in sent)
         if state is not MessageState.DONE:
             return True
         told = await store.timeline(message_id)

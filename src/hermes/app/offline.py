@@ -17,6 +17,7 @@ from hermes.app.make_search import open_search
 from hermes.app.make_skills import make_skill_folder, make_skill_operations
 from hermes.app.media import forgetting_files
 from hermes.app.one_shot import OneShotSender
+from hermes.app.sent_files import adopting, kept_files
 from hermes.app.store_files import DATABASE, check_database, open_graph_reader, open_store
 from hermes.calls.days import Calendar
 from hermes.config import LoadedConfig, Settings, ensure_home
@@ -158,6 +159,7 @@ def _operations(store: Store, loaded: LoadedConfig, *, search: SearchOperations)
             clock=SystemClock(),
             make_id=make_id,
             deliver=OneShotSender(store, loaded, clock=SystemClock()).deliver,
+            adopt=adopting(kept_files(loaded.home, settings)),
         ),
     )
 

@@ -18,7 +18,7 @@ from hermes.app.media import make_media_cache
 from hermes.app.platforms import make_one
 from hermes.config import LoadedConfig
 from hermes.control.sends import SendOutcome
-from hermes.errors import ConfigurationError, HermesError, NotDelivered
+from hermes.errors import ConfigurationError, HermesError, NotFound
 from hermes.message.ids import make_id
 from hermes.message.outcome import DeliveryState
 from hermes.net.client import HttpClient
@@ -134,7 +134,7 @@ class OneShotSender:
         found = await self._store.outbox.of_message(send_id)
         record = next((one for one in found if one.id == send_id), None)
         if record is None:
-            raise NotDelivered(f"the delivery {send_id} is not in the outbox any more")
+            raise NotFound(f"the delivery {send_id} is not in the outbox any more")
         why = problem or _why(record)
         if record.state is DeliveryState.SENT:
             return SendOutcome(state="sent")

@@ -16,6 +16,7 @@ from hermes.app.make_operations import make_handles, make_secret_operations
 from hermes.app.make_schedule import make_cron_operations
 from hermes.app.make_skills import make_skill_operations
 from hermes.app.model_lists import make_refresh
+from hermes.app.sent_files import adopting
 from hermes.config.settings import tier_names
 from hermes.control.operations import Operations
 from hermes.control.order import local_actor
@@ -156,6 +157,7 @@ def make_operations(parts: GatewayParts) -> Operations:
             make_id=make_id,
             wake_lane=core.signals.wake_lane,
             wake_outbox=core.signals.wake_outbox,
+            adopt=adopting(parts.storage.media_cache),
         ),
     )
 

@@ -1,17 +1,24 @@
 """`hermes send`: sends a message to a chat, by the running gateway or without one."""
 
 import sys
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hermes.cli.environment import home_for
+from hermes.cli.environment import home_for, settings_for
 from hermes.cli.operator_calls import call, operator_name
 from hermes.cli.terminal import AsJson, Home, clean, examples, print_done, print_json
 from hermes.control.orders import SENDS_SEND
 from hermes.control.sends import SendOrder, SendReport
 from hermes.errors import BadRequest
+from hermes.lazy import lazy
 from hermes.ops.instance import find_running
+
+if TYPE_CHECKING:
+    from hermes.app.sent_files import keep_files
+else:
+    keep_files = lazy("hermes.app.sent_files:keep_files")
 
 # Kept, and tried again by the next gateway: that of sendmail for the same.
 _KEPT = 75
@@ -21,6 +28,7 @@ EPILOG = examples(
     'hermes send "slack:#general" "Lunch?"',
     "df -h | hermes send telegram -",
     'hermes send slack:C042:1712.55 "In that thread." --json',
+    'hermes send telegram "The report." --file report.pdf --file chart.png',
     'hermes send telegram "When the gateway is up again." --later',
 )
 
@@ -36,10 +44,22 @@ def command(
     ],
     text: Annotated[
         str,
-        typer.Argument(metavar="TEXT", help="The text to send; - reads it from standard input."),
-    ],
+        typer.Argument(
+            metavar="TEXT",
+            help="The text to send; - reads it from standard input. May be left out with --file.",
+        ),
+    ] = "",
     *,
     home: Home = None,
+    file: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--file",
+            metavar="PATH",
+            help="A file to send with it. May be repeated.",
+            show_default=False,
+        ),
+    ] = None,
     later: Annotated[
         bool,
         typer.Option("--later", help="If no gateway runs, leave it to the next one to send it."),
@@ -51,7 +71,8 @@ def command(
     A running gateway sends it; if none runs, it is sent at once by this command.
     """
     said = _read() if text == "-" else text
-    order = SendOrder(to=target, text=said, by=operator_name(), later=later)
+    files = keep_files(home_for(home), settings_for(home).settings, file) if file else ()
+    order = SendOrder(to=target, text=said, by=operator_name(), files=files, later=later)
     is_here = find_running(home_for(home)) is None
     report = call(home, SENDS_SEND, order)
     told = _told(report, is_here=is_here)

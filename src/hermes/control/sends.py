@@ -8,15 +8,18 @@ import structlog
 
 from hermes.errors import BadRequest
 from hermes.message.ids import MakeId
+from hermes.message.parts import Media, Part
 from hermes.message.session_key import is_direct
 from hermes.ports.channel import Target
 from hermes.ports.clock import Clock
 from hermes.ports.directory import ChatEntry
+from hermes.ports.media import MediaOwner
 from hermes.ports.sends import Courier, FoundTarget, Parcel
 from hermes.ports.store import Store
 
 _log = structlog.get_logger(__name__)
 _MOST_CHARS = 200_000
+_MOST_FILES = 10
 # The platform under which whoever sends by the command line is a person: what they write is sealed.
 OPERATOR = "operator"
 SendState = Literal["waiting", "shown", "written", "sent", "unknown", "failed"]
@@ -30,17 +33,21 @@ class SendOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 DeliverNow = Callable[[str, Target], Awaitable[SendOutcome]]
+# Moves a file that was kept in the home to the message that sends it.
+AdoptFile = Callable[[Media, MediaOwner], Awaitable[Part]]
 
 
 class SendOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A message, and where it goes: `local`, PLATFORM or PLATFORM:CHAT[:THREAD]; by whom.
 
-    `later` leaves it to the next gateway if none runs.
+    `files` were kept in the media folder of the home before. `later` leaves it to the next gateway if
+    none runs.
     """
 
     to: str
     text: str
     by: str = ""
+    files: tuple[Media, ...] = ()
     later: bool = False
 
 
@@ -87,8 +94,10 @@ class SendOperations:
         clock: Clock,
         make_id: MakeId,
         deliver: DeliverNow | None = None,
+        adopt: AdoptFile | None = None,
     ) -> None:
         self._deliver = deliver
+        self._adopt = adopt
         self._store = store
         self._courier = courier
         self._agents = agents
@@ -98,20 +107,26 @@ class SendOperations:
 
     async def send(self, order: SendOrder) -> SendReport:
         """Put a message down to be sent; it is on disk when this returns."""
-        if not order.text.strip():
+        if not order.text.strip() and not order.files:
             raise BadRequest("There is nothing to send: the text is empty.")
+        if len(order.files) > _MOST_FILES:
+            raise BadRequest(f"There are {len(order.files)} files: expected at most {_MOST_FILES}.")
         if len(order.text) > _MOST_CHARS:
             raise BadRequest(
                 f"The text has {len(order.text):,} characters: expected at most {_MOST_CHARS:,}."
             )
         place = await self._courier.find(order.to, message_id="", person_id="")
+        if order.files and place.target is None:
+            raise BadRequest("local is a file of text: name a chat to send files to.")
         parcel_id = self._make_id("o")
+        person_id = await self._owner(place, by=order.by)
         parcel = Parcel(
             id=parcel_id,
             message_id=parcel_id,
-            person_id=await self._owner(place, by=order.by),
+            person_id=person_id,
             text=order.text,
             purpose="notice",
+            files=await self._files(order, MediaOwner(person_id, parcel_id)),
         )
         sent = await self._courier.send(parcel, place)
         _log.info("operator_sent", delivery_id=parcel_id, by=order.by)
@@ -131,6 +146,11 @@ class SendOperations:
     async def directory(self, ask: DirectoryAsk) -> DirectoryReport:
         """Return the chats that are known by name."""
         return DirectoryReport(chats=await self._store.directory.chats(ask.platform or None))
+
+    async def _files(self, order: SendOrder, owner: MediaOwner) -> tuple[Part, ...]:
+        if order.files and self._adopt is None:
+            raise BadRequest("Files cannot be sent here.")
+        return tuple([await self._adopt(one, owner) for one in order.files if self._adopt])
 
     def _state(self, place: FoundTarget) -> SendState:
         if place.target is None:

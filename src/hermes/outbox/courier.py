@@ -10,7 +10,6 @@ import msgspec
 
 from hermes.errors import BadRequest, Forbidden, NotFound
 from hermes.message.outcome import DeliveryState
-from hermes.message.parts import TextPart
 from hermes.message.session_key import is_direct, read_session_key
 from hermes.message.target import Destination, parse_target
 from hermes.outbox.local_file import LocalFiles
@@ -263,7 +262,7 @@ class OutboxCourier:
             message_id=parcel.message_id,
             person_id=parcel.person_id,
             target=place.target,
-            parts=(TextPart(parcel.text),),
+            parts=parcel.parts,
             state=DeliveryState.PENDING if is_pushed else DeliveryState.SENT,
             at=self._clock.now(),
             purpose=parcel.purpose,

@@ -10,7 +10,7 @@ from typing import Literal, Protocol
 import msgspec
 
 from hermes.message.outcome import DeliveryState
-from hermes.message.parts import Part
+from hermes.message.parts import Part, TextPart
 from hermes.ports.channel import Target
 
 # The route of the rows that tell a session what was delivered into its chat.
@@ -51,6 +51,12 @@ class Parcel(msgspec.Struct, frozen=True, kw_only=True):
     person_id: str
     text: str
     purpose: Purpose = "tool"
+    files: tuple[Part, ...] = ()
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """What is sent: the text, if there is any, and the files."""
+        return (*((TextPart(self.text),) if self.text.strip() else ()), *self.files)
 
 
 class SendResult(msgspec.Struct, frozen=True, kw_only=True):

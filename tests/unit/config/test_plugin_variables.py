@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
 from hermes.config import load
 from hermes.config.plugin_files import plugin_folder, plugin_manifests
@@ -54,7 +55,7 @@ def test_a_credential_in_the_environment_switches_a_plugins_platform_on(tmp_path
     assert mailbox.enabled
     assert mailbox.home_channel == "attic"
     assert mailbox.extra["folder"] == "letters"
-    assert mailbox.extra["token"].get_secret_value() == "t"
+    assert mailbox.extra["token"] == SecretStr("t")
     assert "key" not in mailbox.extra
     assert loaded.settings.access.platforms["mailbox"].allow_from == ("ada",)
     assert loaded.origins["platforms.mailbox.enabled"] == "environment MAIL_TOKEN"

@@ -6,6 +6,7 @@ from typing import Any
 from hermes.message.chat import ChatMessage
 from hermes.message.ids import MakeId
 from hermes.message.outcome import MessageState
+from hermes.message.parts import AudioPart, FilePart, ImagePart, Part, TextPart
 from hermes.message.session_key import SessionKey, depth_of, is_direct
 from hermes.ports.channel import Target
 from hermes.ports.outbox import NewDelivery
@@ -87,7 +88,8 @@ class SqlSends:
                 chat.chat_id,
                 send.at,
             )
-        said = ChatMessage("assistant", send.parts)
+        sent = ChatMessage("assistant", send.parts)
+        said = ChatMessage("assistant", tuple(map(_spoken, send.parts)))
         delivery = NewDelivery(
             id=send.id,
             target=send.target,
@@ -100,7 +102,7 @@ class SqlSends:
             delivery,
             message_id=send.message_id,
             person_id=send.person_id,
-            body=await self._engine.sealer.put(tx, send.person_id, encode(said)),
+            body=await self._engine.sealer.put(tx, send.person_id, encode(sent)),
             at=send.at,
         )
         delivered = DeliveredMessage(send.id, send.target.account, said, send.at)
@@ -128,3 +130,10 @@ def _known(row: tuple[Any, ...]) -> KnownSession:
     return KnownSession(
         lane=row[0], person_id=row[1], account=row[4] or _NO_ACCOUNT, used_at=row[2]
     )
+
+
+def _spoken(part: Part) -> Part:
+    """Return what a conversation has of a part that was sent: of a file its name."""
+    if isinstance(part, ImagePart | AudioPart | FilePart):
+        return TextPart(f"[file: {part.media.name or part.media.mime}]")
+    return part

@@ -1,0 +1,87 @@
+"""Files that an operator sends: kept in the home by the command, then moved to the message that sends them.
+
+The gateway is told only which file of its own media folder is meant, never a path of the machine.
+"""
+
+import asyncio
+import stat
+from collections.abc import Iterable
+from pathlib import Path, PurePosixPath
+
+import msgspec
+
+from hermes.app.adapters import make_client
+from hermes.app.media import FOLDER
+from hermes.channel_kit.events import part_of
+from hermes.config import Settings, ensure_home
+from hermes.control.sends import AdoptFile
+from hermes.errors import BadRequest
+from hermes.media.cache import CacheRules, MediaCache
+from hermes.media.eviction import ARRIVED
+from hermes.message.media_kind import file_kind
+from hermes.message.parts import Media, Part
+from hermes.ports.media import MediaOwner
+
+
+def kept_files(home: Path, settings: Settings) -> MediaCache:
+    """Return the media folder of a home, for files of its owner; nothing is fetched with it."""
+    rules = CacheRules(
+        max_bytes=settings.media.max_bytes,
+        max_pixels=settings.media.max_pixels,
+        cache_bytes=settings.media.cache_mb * 1_000_000,
+        share_bytes=settings.media.cache_mb_each * 1_000_000,
+    )
+    return MediaCache(home / FOLDER, make_client(settings), rules=rules)
+
+
+def keep_files(home: Path, settings: Settings, paths: Iterable[Path]) -> tuple[Media, ...]:
+    """Keep files in the home, to be sent by the next order; raise for one that cannot be."""
+    ensure_home(home)
+    cache = kept_files(home, settings)
+
+    async def keep() -> tuple[Media, ...]:
+        return tuple([await _keep(cache, path) for path in paths])
+
+    return asyncio.run(keep())
+
+
+def adopting(cache: MediaCache) -> AdoptFile:
+    """Return the function that moves a kept file to the message that sends it."""
+
+    async def adopt(media: Media, owner: MediaOwner) -> Part:
+        named = PurePosixPath(media.path or "")
+        if named.parts[:1] != (ARRIVED,) or len(named.parts) != 2 or named.name == "..":
+            raise BadRequest("A file is named by its place in the media folder, arrived/NAME.")
+        try:
+            data = await cache.read(media, limit=cache.rules.max_bytes)
+        except OSError as error:
+            raise BadRequest(
+                f"The file {named.name} is not there any more; send it again."
+            ) from error
+        kind = file_kind(data)
+        told = Media(kind.mime, path=media.path, name=media.name, size=len(data))
+        return part_of(await cache.adopt(told, owner))
+
+    return adopt
+
+
+async def _keep(cache: MediaCache, path: Path) -> Media:
+    data = await asyncio.to_thread(_bytes_of, path, most=cache.rules.max_bytes)
+    kept = await cache.keep(data, mime="", name=path.name)
+    return msgspec.structs.replace(kept, ref=None)
+
+
+def _bytes_of(path: Path, *, most: int) -> bytes:
+    try:
+        found = path.stat()
+        if not stat.S_ISREG(found.st_mode):
+            raise BadRequest(f"{path} is not a file: name a file with --file.")
+        with path.open("rb") as file:
+            data = file.read(most + 1)
+    except OSError as error:
+        raise BadRequest(f"Cannot read {path}: {error.strerror}.") from error
+    if len(data) > most:
+        raise BadRequest(
+            f"{path} has {found.st_size:,} bytes: at most {most:,} can be sent (media.max_bytes)."
+        )
+    return data
