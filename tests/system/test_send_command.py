@@ -194,3 +194,13 @@ async def test_w27_a_command_that_dies_while_it_sends_has_sent_once(tmp_path: Pa
             await hermes(home, "send", "pigeon:c1", "barrier")
             await until(lambda: ("c1", "barrier") in posts(pigeon))
     assert [one.text for one in pigeon.state.posted] == ["once", "barrier"]
+
+
+@pytest.mark.req("W27")
+async def test_w27_two_commands_at_once_both_send(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    async with platform(home) as pigeon:
+        await asyncio.gather(
+            *(hermes(home, "send", "pigeon:c1", text) for text in ("one", "two", "three"))
+        )
+    assert posts(pigeon) == {("c1", "one"), ("c1", "two"), ("c1", "three")}

@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
+from threading import Event
 from typing import Any
 
 import msgspec
@@ -28,10 +30,11 @@ from hermes.control.operations import Operations, uncached_facts
 from hermes.control.order import local_actor
 from hermes.control.runtime import RuntimeHandles
 from hermes.control.search import SearchOperations
+from hermes.errors import AlreadyRunning
 from hermes.memory.sanitiser import TextLimits
 from hermes.memory.structural import FactKeys
 from hermes.message.ids import make_id
-from hermes.ops.instance import GatewayAddress, acquire
+from hermes.ops.instance import GatewayAddress, Instance, acquire, find_running
 from hermes.plugins.manifest import load_capabilities, load_capabilities_at, manifests_in
 from hermes.ports.adapter import NATIVE
 from hermes.ports.channel import Capabilities
@@ -39,6 +42,10 @@ from hermes.ports.clock import SystemClock
 from hermes.ports.person_rows import HomeReader
 from hermes.ports.store import Store
 from hermes.store.search.notes import Notes
+
+# A command that sends has the home for as long as a connection takes.
+_OTHER_COMMAND_S = 20.0
+_LOOK_AGAIN_S = 0.05
 
 
 @contextmanager
@@ -50,7 +57,7 @@ def offline_store(loaded: LoadedConfig, *, create: bool = False) -> Iterator[Sto
         check_database(loaded.home)
         yield None
         return
-    instance = acquire(loaded.home)
+    instance = _acquired(loaded.home)
     try:
         store = open_store(loaded.home, loaded.settings, clock=SystemClock(), make_id=make_id)
         try:
@@ -59,6 +66,21 @@ def offline_store(loaded: LoadedConfig, *, create: bool = False) -> Iterator[Sto
             asyncio.run(store.close())
     finally:
         instance.release()
+
+
+def _acquired(home: Path) -> Instance:
+    """Take the lock of a home; wait for another command, but not for a gateway."""
+    clock = SystemClock()
+    until = clock.monotonic() + _OTHER_COMMAND_S
+    while True:
+        try:
+            return acquire(home)
+        except AlreadyRunning:
+            running = find_running(home)
+            is_gateway = running is not None and running.address is not None
+            if is_gateway or clock.monotonic() > until:
+                raise
+        Event().wait(_LOOK_AGAIN_S)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,6 +15,7 @@ from hermes.control.sends import SendOrder, SendReport
 from hermes.errors import BadRequest
 from hermes.lazy import lazy
 from hermes.ops.instance import find_running
+from hermes.ports.clock import SystemClock
 
 if TYPE_CHECKING:
     from hermes.app.sent_files import keep_files
@@ -22,6 +24,8 @@ else:
 
 # Kept, and tried again by the next gateway: that of sendmail for the same.
 _KEPT = 75
+_OTHERS_S = 20.0
+_LOOK_AGAIN_S = 0.05
 
 EPILOG = examples(
     'hermes send telegram:4711 "The backup is done."',
@@ -73,7 +77,7 @@ def command(
     said = _read() if text == "-" else text
     files = keep_files(home_for(home), settings_for(home).settings, file) if file else ()
     order = SendOrder(to=target, text=said, by=operator_name(), files=files, later=later)
-    is_here = find_running(home_for(home)) is None
+    is_here = _is_here(home_for(home))
     report = call(home, SENDS_SEND, order)
     told = _told(report, is_here=is_here)
     if report.state == "failed" or report.problem:
@@ -82,6 +86,17 @@ def command(
         typer.echo(clean(told), err=True)
         raise typer.Exit(1 if report.state == "failed" else _KEPT)
     print_done(report, told, as_json=as_json)
+
+
+def _is_here(home: Path) -> bool:
+    """Return whether this command sends; wait for another command that does, or a gateway's start."""
+    clock = SystemClock()
+    until = clock.monotonic() + _OTHERS_S
+    while (running := find_running(home)) is not None and running.address is None:
+        if clock.monotonic() > until:
+            break
+        Event().wait(_LOOK_AGAIN_S)
+    return running is None
 
 
 def _read() -> str:
