@@ -70,7 +70,8 @@ class WebhookRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     `answer_s` is how long the platform waits for an answer; a message that is not stored by then is
     answered with 503, and it sends it again. `accepted` is the status for a message that is stored,
     `refused` the one for a message that is refused for good, `malformed` the one for a call that cannot
-    be read (0: that of the error). With `once`, a call is accepted once under its signature, which must
+    be read (0: that of the error); `final` are headers of either answer, by which the platform knows that
+    it need not repeat the call. With `once`, a call is accepted once under its signature, which must
     have a time; that fits platforms that sign each repeat anew.
     """
 
@@ -84,6 +85,7 @@ class WebhookRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     accepted: int = 200
     refused: int = 0
     malformed: int = 0
+    final: Mapping[str, str] = {}
     once: bool = False
 
 

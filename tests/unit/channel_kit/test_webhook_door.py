@@ -137,6 +137,26 @@ async def test_only_what_can_never_be_stored_is_not_repeated(
     assert await rig.post("hello") == status
 
 
+@pytest.mark.parametrize(
+    ("error", "rows", "headers"),
+    [
+        (BadRequest("no"), {}, {"x-no-retry": "1"}),
+        (BadRequest("no"), {"malformed": 200}, {"x-no-retry": "1"}),
+        (Forbidden("no"), {"refused": 200}, {"x-no-retry": "1"}),
+        (Overloaded("later"), {}, {}),
+    ],
+)
+async def test_the_platform_is_told_by_a_header_what_it_need_not_repeat(
+    error: HermesError, rows: dict[str, Any], headers: dict[str, str]
+) -> None:
+    rig = DoorRig(final={"x-no-retry": "1"}, **rows)
+    rig.inbox.fails["hello"] = [error]
+
+    answer = await rig.door.answer(rig.call("hello"))
+
+    assert {name: one for name, one in answer.headers.items() if name == "x-no-retry"} == headers
+
+
 async def test_an_internal_error_is_not_shown() -> None:
     rig = DoorRig()
     rig.inbox.fails["hello"] = [PersonErased("person p_17 was erased")]
