@@ -29,7 +29,6 @@ MAY_USE_NETWORK = (
     # Other protocols than HTTP; what is sent over them stands between the sides of `channel.send`.
     "channels/email/",
     "channel_kit/socket_session.py",
-    "channels/slack/socket_mode.py",
     "contrib/irc/",
     # The SDK's HTTP library over the one client: by itself it connects to nothing.
     "adapters/a2a/",

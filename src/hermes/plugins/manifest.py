@@ -15,6 +15,7 @@ from hermes.ports.channel_rows import (
     AnswerRow,
     ChannelRows,
     MediaRow,
+    ProofRow,
     RateRow,
     RefusalRow,
     SocketRow,
@@ -89,6 +90,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     needs: str = ""
     setup: tuple[str, ...] = ()
     webhook: WebhookRow | None = None
+    proofs: Mapping[str, ProofRow] = {}
     answer: AnswerRow = AnswerRow()
     refusal: tuple[RefusalRow, ...] = ()
     rate: tuple[RateRow, ...] = ()
@@ -101,6 +103,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         """The rows that the parts of `channel_kit` read."""
         return ChannelRows(
             webhook=self.webhook,
+            proofs=self.proofs,
             answer=self.answer,
             refusal=self.refusal,
             rate=self.rate,

@@ -176,9 +176,10 @@ class SocketRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class ChannelRows(msgspec.Struct, frozen=True, kw_only=True):
-    """The rows of one manifest."""
+    """The rows of one manifest; `proofs` are those by name among which an operator chooses."""
 
     webhook: WebhookRow | None = None
+    proofs: Mapping[str, ProofRow] = {}
     answer: AnswerRow = AnswerRow()
     refusal: tuple[RefusalRow, ...] = ()
     rate: tuple[RateRow, ...] = ()

@@ -258,7 +258,7 @@ async def test_a_redirect_is_a_refusal_where_none_is_followed() -> None:
         with pytest.raises(DeliveryRejected, match="redirected"):
             await rig.api.download("file", limit=10, most_hops=0)
 
-        assert [path for _, path, _, _ in rig.platform.asked] == ["/file"]
+        assert len(rig.platform.asked) == 1
 
 
 async def test_an_upload_goes_to_the_named_address_without_the_headers_of_the_account() -> None:
