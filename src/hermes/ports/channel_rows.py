@@ -25,8 +25,8 @@ class ProofRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     other entry of `signs` stands for itself.
 
     `secret` is the setting that holds the key, and `key` says how it is read: as it stands, as base64
-    (`whsec`: after that prefix), or as hex. `prefix` stands before the signature; with `many`, several
-    signatures are separated by it, and one must fit. `time` is where the call says when it was signed,
+    (`whsec`: after that prefix), or as hex. `prefix` stands before the signature (with `bare`, in any case or not at all); with
+    `many`, several signatures are separated by it, and one must fit. `time` is where the call says when it was signed,
     in seconds or milliseconds, and `window_s` how far that may be from now. `sorted` sorts what is
     signed before it is joined; `seeded` makes an Ed25519 key of a secret, repeated up to 32 bytes.
     """
@@ -39,6 +39,7 @@ class ProofRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     key: Literal["text", "whsec", "base64", "hex"] = "text"
     signs: tuple[str, ...] = ("body",)
     prefix: str = ""
+    bare: bool = False
     many: str = ""
     time: str = ""
     time_in: Literal["s", "ms"] = "s"

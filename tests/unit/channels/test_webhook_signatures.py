@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
 from hermes.channel_kit.proof import check_proof, sign
+from hermes.channels.webhook.inbound import SignedCall, proof_of, signed_call
 from hermes.channels.webhook.settings import Route, Scheme, read_routes
-from hermes.channels.webhook.inbound import SignedCall, plain_call, proof_of, signed_call
 from hermes.errors import BadRequest, ConfigurationError, Unauthenticated
 from hermes.plugins.manifest import load_manifest
 from hermes.ports.channel import HttpRequest
@@ -31,9 +31,8 @@ SIGNED = {
 def check(route: Route, headers: dict[str, str], body: bytes, *, now: float) -> SignedCall:
     """Return what is known of a call, as the channel does once its door has proven it."""
     call = HttpRequest(method="POST", path="/", query={}, headers=headers, body=body)
-    plain = plain_call(route, call)
-    check_proof(proof_of(route, PROOFS), plain, secret=route.secret, now=now)
-    return signed_call(route, plain)
+    check_proof(proof_of(route, PROOFS), call, secret=route.secret, now=now)
+    return signed_call(route, call)
 
 
 @pytest.mark.req("W9")

@@ -36,8 +36,8 @@ def read(settings: Mapping[str, Any]) -> SlackSettings:
         found = msgspec.convert({**given, "mode": mode}, SlackSettings)
     except msgspec.ValidationError as problem:
         raise ConfigurationError(f"platforms.slack does not fit: {problem}") from None
-    if problem := _problem(found):
-        raise ConfigurationError(f"platforms.slack{problem}")
+    if wrong := _problem(found):
+        raise ConfigurationError(f"platforms.slack{wrong}")
     return found
 
 

@@ -51,18 +51,9 @@ class SignedCall(msgspec.Struct, frozen=True):
 def proof_of(route: Route, proofs: Mapping[str, ProofRow]) -> ProofRow:
     """Return how the calls of a route are proven."""
     row = proofs[route.scheme]
-    own = f"header:{route.signature_header.lower()}"
-    return msgspec.structs.replace(row, at=own) if route.scheme == "hmac" else row
-
-
-def plain_call(route: Route, request: HttpRequest) -> HttpRequest:
-    """Return a call with the bare signature of a plain HMAC, which some senders give a prefix."""
-    name = route.signature_header.lower()
-    shown = request.headers.get(name)
-    if route.scheme != "hmac" or shown is None:
-        return request
-    bare = shown.strip().lower().removeprefix("sha256=")
-    return msgspec.structs.replace(request, headers={**request.headers, name: bare})
+    if route.scheme != "hmac":
+        return row
+    return msgspec.structs.replace(row, at=f"header:{route.signature_header.lower()}")
 
 
 def signed_call(route: Route, request: HttpRequest) -> SignedCall:
@@ -110,7 +101,7 @@ def _event_name(route: Route, signed: SignedCall, payload: Any) -> str:
     A Standard Webhook says it in the signed body; the header of one that does not is not signed.
     """
     if route.event_field:
-        found = _find(payload, route.event_field)
+        found = field_of(payload, _dotted(route.event_field))
         return "" if found is None else _as_text(found)[:200]
     kind = field_of(payload, "type")
     in_body = kind[:200] if isinstance(kind, str) else ""
@@ -133,12 +124,12 @@ def _filled(found: "re.Match[str]", payload: Any, event: str) -> str:
     path = found[1]
     if path == "event":
         return event
-    value = payload if path == "body" else _find(payload, path)
+    value = payload if path == "body" else field_of(payload, _dotted(path))
     return found[0] if value is None else _as_text(value)[:_MOST_VALUE_CHARS]
 
 
-def _find(payload: Any, path: str) -> Any:
-    return field_of(payload, path.replace("[", ".").replace("]", ""))
+def _dotted(path: str) -> str:
+    return path.replace("[", ".").replace("]", "")
 
 
 def _as_text(value: Any) -> str:

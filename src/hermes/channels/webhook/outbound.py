@@ -25,12 +25,7 @@ def file_of(media: Media, data: bytes | None) -> PostedFile:
 
 
 def post_of(
-    delivery: Delivery,
-    route: Route,
-    proof: ProofRow,
-    *,
-    at: int,
-    attached: Sequence[PostedFile] = (),
+    delivery: Delivery, route: Route, proof: ProofRow, *, at: int, attached: Sequence[PostedFile]
 ) -> HttpRequest:
     """Return a reply as a Standard Webhook whose id is the delivery's key."""
     told = {

@@ -10,7 +10,6 @@ from hermes.errors import BadRequest, ConfigurationError
 from hermes.message.target import parse_target
 
 Scheme = Literal["standard", "github", "gitlab", "hmac"]
-EqualBodies = Literal["once", "each"]
 PLATFORM: Final = "webhook"
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 _LEAST_SECRET: Final = 16
@@ -39,7 +38,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     id_header: str = "x-request-id"
     event_header: str = "x-event"
     event_field: str = ""
-    equal_bodies: EqualBodies = "once"
+    equal_bodies: Literal["once", "each"] = "once"
     agent: str | None = None
 
     @property
@@ -49,10 +48,8 @@ class Route(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     @property
     def is_kind_free(self) -> bool:
-        """Whether a header that nobody signed decides if the route handles signed content.
-
-        If equal bodies are one event each, the header alone tells them apart.
-        """
+        """Whether a header that nobody signed decides if the route handles signed content."""
+        # If equal bodies are one event each, the header alone tells them apart.
         tells_apart = self.equal_bodies == "each" and not self.signs_ids
         return bool(self.events) and not self.event_field and not tells_apart
 
@@ -70,10 +67,10 @@ def _route(name: str, given: object) -> Route:
         route = msgspec.convert(given, Route)
     except msgspec.ValidationError as problem:
         raise ConfigurationError(f"{key} does not fit: {problem}") from None
-    if problem := _problem(name, route):
-        raise ConfigurationError(f"{key}{problem}")
-    is_named = route.deliver or route.reply_url
-    return route if is_named else msgspec.structs.replace(route, deliver="local")
+    if wrong := _problem(name, route):
+        raise ConfigurationError(f"{key}{wrong}")
+    is_local = not (route.deliver or route.reply_url)
+    return msgspec.structs.replace(route, deliver="local") if is_local else route
 
 
 def _problem(name: str, route: Route) -> str:
