@@ -66,7 +66,7 @@ from hermes.plugins.manifest import load_manifest
 from hermes.ports.channel import HttpRequest
 
 _BOT = User(id=1, is_bot=True, first_name="bot", username="b")
-_SLACK_PROOF = load_manifest("hermes.channels.slack").rows.webhook.proof  # type: ignore[union-attr]
+_SLACK_ROW = load_manifest("hermes.channels.slack").rows.webhook
 _PROOFS = load_manifest("hermes.channels.webhook").rows.proofs
 _SECRET = "a secret of some length"
 _ROUTE = Route(secret=_SECRET, prompt="{a.b[0]} {event} {body}")
@@ -167,7 +167,9 @@ def signatures(data: bytes) -> None:
         route = msgspec.structs.replace(_ROUTE, scheme=scheme)
         _refusing(partial(check_proof, proof_of(route, _PROOFS), call, secret=_SECRET, now=1.0))
         _refusing(partial(signed_call, route, call))
-    _refusing(partial(check_proof, _SLACK_PROOF, call, secret=_SECRET, now=1.0))
+    assert _SLACK_ROW is not None
+    assert _SLACK_ROW.proof is not None
+    _refusing(partial(check_proof, _SLACK_ROW.proof, call, secret=_SECRET, now=1.0))
     _refusing(lambda: check_secret(headers, secret=_SECRET))
 
 

@@ -164,14 +164,13 @@ def test_a_message_is_found_by_its_key_alone() -> None:
 
 @pytest.mark.req("J17")
 def test_a_look_asks_for_metadata() -> None:
-    query = history_query("C1", "9.1", oldest=-5.0, cursor="c")
+    query = history_query("C1", "9.1", oldest=-5.0)
     assert query == {
         "channel": "C1",
         "include_all_metadata": True,
         "oldest": "0.000000",
         "limit": 200,
         "ts": "9.1",
-        "cursor": "c",
     }
 
 

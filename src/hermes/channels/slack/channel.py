@@ -4,7 +4,7 @@ Fits `PushChannel`, `WebhookChannel` and every optional ability but drafts. It v
 translates; retries, order and storage belong to the inbox and the outbox.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -18,24 +18,11 @@ from hermes.channel_kit.lifeline import Lifeline
 from hermes.channel_kit.names import Names
 from hermes.channel_kit.socket_session import SocketSession
 from hermes.channel_kit.webhook_door import WebhookDoor
+from hermes.channels.slack import outbound
 from hermes.channels.slack.emoji import STATES
 from hermes.channels.slack.file_sender import FileSender
 from hermes.channels.slack.inbound import SlackIdentity
-from hermes.channels.slack.outbound import (
-    Json,
-    chat_info_of,
-    content_of,
-    entries_of,
-    find_key,
-    history_query,
-    identity_of,
-    next_cursor,
-    place_of,
-    post_body,
-    receipt_of,
-    thread_of,
-    user_name_of,
-)
+from hermes.channels.slack.outbound import Json
 from hermes.channels.slack.receiver import Receiver, Threads
 from hermes.channels.slack.settings import SlackSettings, read
 from hermes.channels.slack.socket_wire import SlackSocketWire
@@ -55,7 +42,6 @@ from hermes.message.markup.parse import parse
 from hermes.message.parts import Choice, Media, choices_of, text_of
 from hermes.ports.channel import (
     Accept,
-    Capabilities,
     ChatInfo,
     Delivery,
     HttpRequest,
@@ -84,6 +70,8 @@ class SlackChannel:
     """One Slack app in one workspace."""
 
     def __init__(self, setup: ChannelSetup, settings: SlackSettings) -> None:
+        self.name = setup.name
+        self.capabilities = setup.capabilities
         self._setup = setup
         self._settings = settings
         self._life = Lifeline(setup.name)
@@ -92,7 +80,7 @@ class SlackChannel:
         self._marks = Marks(setup.rows.markup)
         self._threads = Threads(setup.state)
         self._file_sender = FileSender(self._api, setup, marks=self._marks)
-        self._reacted: BoundedMap[str, str] = BoundedMap(
+        self._reacted: BoundedMap[str, ReactionName] = BoundedMap(
             _MOST_REACTED, lasts_s=_REACTED_S, clock=setup.clock
         )
         self._door = WebhookDoor(
@@ -109,7 +97,7 @@ class SlackChannel:
     def _make_api(self, token: str, **more: Any) -> Api:
         return Api(
             self._setup.client,
-            platform=self._setup.name,
+            platform=self.name,
             base_url=self._settings.base_url,
             make_id=self._setup.make_id,
             rows=self._setup.rows,
@@ -118,16 +106,6 @@ class SlackChannel:
             hosts=_HOSTS,
             **more,
         )
-
-    @property
-    def name(self) -> str:
-        """The platform's name."""
-        return self._setup.name
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """What the platform can do."""
-        return self._setup.capabilities
 
     async def connect(self, accept: Accept) -> None:
         """Start receiving; return once Slack accepts the token and, with a socket, has sent
@@ -140,7 +118,7 @@ class SlackChannel:
         self._team = me.team_id
         is_socket = self._settings.mode == "socket"
         self._receiver = Receiver(
-            Intake(accept, platform=self._setup.name, repeats=not is_socket),
+            Intake(accept, platform=self.name, repeats=not is_socket),
             me,
             names=self._names,
             threads=self._threads,
@@ -159,7 +137,7 @@ class SlackChannel:
             self._setup.client,
             SlackSocketWire(self._make_api(self._settings.app_token)),
             msgspec.structs.replace(row, ping_s=self._settings.ping_s),
-            platform=self._setup.name,
+            platform=self.name,
             state=self._setup.state,
             take=receiver.take,
         )
@@ -189,7 +167,7 @@ class SlackChannel:
             found = await self._api.call("POST", "auth.test", form={})
         except DeliveryRejected as error:
             raise _wrong_token(error) from error
-        return identity_of(found, self._settings, account=self._setup.account)
+        return outbound.identity_of(found, self._settings, account=self._setup.account)
 
     async def _verify(self) -> None:
         """Check whether the token is still valid, since Slack reports that one was revoked."""
@@ -207,7 +185,7 @@ class SlackChannel:
             return None
         form = {"user": user_id}
         found = await self._api.call("POST", "users.info", form=form, timeout_s=_NAME_S)
-        return user_name_of(found)
+        return outbound.user_name_of(found)
 
     def glance(self, headers: Mapping[str, str], *, path: str) -> None:
         """Raise for a call that is unsigned, or not recent."""
@@ -230,7 +208,7 @@ class SlackChannel:
     async def send(self, delivery: Delivery) -> Receipt:
         """Send one message; raises a `DeliveryError` subclass that says what is known."""
         target = delivery.target
-        thread = thread_of(target, reply_in_thread=self._settings.reply_in_thread)
+        thread = outbound.thread_of(target, reply_in_thread=self._settings.reply_in_thread)
         if thread is not None:
             await self._follow(target.chat_id, thread)
         files = attachments_of(delivery.parts)
@@ -238,9 +216,9 @@ class SlackChannel:
             channel = await self._file_sender.channel_of(target.chat_id)
             return await self._file_sender.share(delivery, files, channel=channel, thread=thread)
         content = await self._content(text_of(delivery.parts), choices_of(delivery.parts))
-        body = post_body(delivery, content, thread=thread, unfurl=self._settings.unfurl)
+        body = outbound.post_body(delivery, content, thread=thread, unfurl=self._settings.unfurl)
         found = await self._api.call("POST", "chat.postMessage", json=body)
-        return receipt_of(found, chat_id=target.chat_id)
+        return outbound.receipt_of(found, chat_id=target.chat_id)
 
     async def _follow(self, chat_id: str, thread: str) -> None:
         """Follow the thread of a reply, before anybody can answer there."""
@@ -252,16 +230,18 @@ class SlackChannel:
 
     async def edit(self, target: Target, platform_message_id: str, *, text: str) -> None:
         """Replace the text of a message that was sent before; its metadata stays, its buttons go."""
-        channel, ts = place_of(target, platform_message_id)
+        channel, ts = outbound.place_of(target, platform_message_id)
         body = {"channel": channel, "ts": ts, **(await self._content(text))}
         await self._api.call("POST", "chat.update", json=body)
 
     async def _content(self, text: str, choices: Sequence[Choice] = ()) -> Json:
-        return await converted(lambda: content_of(text, self._marks, choices), chars=len(text))
+        return await converted(
+            lambda: outbound.content_of(text, self._marks, choices), chars=len(text)
+        )
 
     async def delete(self, target: Target, platform_message_id: str) -> None:
         """Delete a message or a file that was sent before."""
-        channel, ts = place_of(target, platform_message_id)
+        channel, ts = outbound.place_of(target, platform_message_id)
         method, body = "chat.delete", {"channel": channel, "ts": ts}
         if platform_message_id.startswith("F"):
             method, body = "files.delete", {"file": platform_message_id}
@@ -271,7 +251,7 @@ class SlackChannel:
 
     async def react(self, target: Target, platform_message_id: str, name: ReactionName) -> None:
         """React to a message, in place of the bot's reaction before."""
-        channel, ts = place_of(target, platform_message_id)
+        channel, ts = outbound.place_of(target, platform_message_id)
         place = {"channel": channel, "timestamp": ts}
         before = self._reacted.get(platform_message_id)
         # After a restart nobody knows which one is there: each that comes earlier may be.
@@ -288,26 +268,36 @@ class SlackChannel:
         """Look for the message that carries the key, in its thread or in the channel's history."""
         channel = await self._file_sender.channel_of(target.chat_id)
         file_id = await self._file_sender.uploads.find(key)
-        thread = thread_of(target, reply_in_thread=self._settings.reply_in_thread)
+        thread = outbound.thread_of(target, reply_in_thread=self._settings.reply_in_thread)
         method = "conversations.history" if thread is None else "conversations.replies"
-        oldest = self._setup.clock.now() - _LOOK_BACK_S
-        cursor = ""
-        for _ in range(_MOST_PAGES):
-            query = history_query(channel, thread, oldest=oldest, cursor=cursor)
-            found = await self._api.call("POST", method, form=query)
-            receipt = find_key(found, key, channel=channel, file_id=file_id)
-            cursor = next_cursor(found)
-            if receipt is not None or not cursor:
+        query = outbound.history_query(
+            channel, thread, oldest=self._setup.clock.now() - _LOOK_BACK_S
+        )
+        found: Json = {}
+        async for found in self._pages(method, query):
+            receipt = outbound.find_key(found, key, channel=channel, file_id=file_id)
+            if receipt is not None:
                 return receipt
+        if not outbound.next_cursor(found):
+            return None
         raise DeliveryRejected(
             f"slack: the chat's history has more than {_MOST_PAGES} pages since then; look "
             "in the chat whether the message was posted",
             FailureClass.REJECTED,
         )
 
+    async def _pages(self, method: str, query: Json) -> AsyncIterator[Json]:
+        """Yield the pages of a list, up to a limit."""
+        for _ in range(_MOST_PAGES):
+            found = await self._api.call("POST", method, form=query)
+            yield found
+            if not (cursor := outbound.next_cursor(found)):
+                return
+            query = {**query, "cursor": cursor}
+
     async def typing(self, target: Target) -> None:
         """Show a status in the target's thread; Slack can show none elsewhere."""
-        thread = thread_of(target, reply_in_thread=self._settings.reply_in_thread)
+        thread = outbound.thread_of(target, reply_in_thread=self._settings.reply_in_thread)
         if thread is not None:
             status = {"channel_id": target.chat_id, "thread_ts": thread, "status": _STATUS}
             await self._api.call("POST", "assistant.threads.setStatus", json=status)
@@ -327,15 +317,10 @@ class SlackChannel:
 
     async def directory(self) -> tuple[ChatEntry, ...]:
         """Return the channels that the bot is in, and its direct chats."""
+        query: Json = {"types": _KINDS, "exclude_archived": True, "limit": outbound.PAGE}
         entries: list[ChatEntry] = []
-        query: Json = {"types": _KINDS, "exclude_archived": True, "limit": 200}
-        for _ in range(_MOST_PAGES):
-            found = await self._api.call("POST", "conversations.list", form=query)
-            entries += entries_of(found, team=self._team)
-            cursor = next_cursor(found)
-            if not cursor:
-                break
-            query = {**query, "cursor": cursor}
+        async for found in self._pages("conversations.list", query):
+            entries += outbound.entries_of(found, team=self._team)
         people = await self._names.of(entry.user_id for entry in entries if entry.user_id)
         return tuple(
             msgspec.structs.replace(entry, name=people.get(entry.user_id or "", entry.name))
@@ -347,7 +332,7 @@ class SlackChannel:
         channel = await self._file_sender.channel_of(target.chat_id)
         query: Json = {"channel": channel, "include_num_members": True}
         found = await self._api.call("POST", "conversations.info", form=query)
-        return chat_info_of(found, chat_id=channel)
+        return outbound.chat_info_of(found, chat_id=channel)
 
     def measure(self, text: str) -> int:
         """Return the length of a Markdown text as mrkdwn."""

@@ -43,7 +43,7 @@ class SlackIdentity(msgspec.Struct, frozen=True, kw_only=True):
     """Who the bot is, by `auth.test`, and how it reads messages."""
 
     user_id: str
-    name: str = ""
+    name: str = msgspec.field(name="user", default="")
     bot_id: str | None = None
     team_id: str | None = None
     account: str = "default"
@@ -111,9 +111,9 @@ def message_event(
     if not parts:
         return None
     addressed = _is_addressed(message, me, followed=followed)
-    return MessageEvent(
-        account=me.account,
-        route=ROUTE,
+    return _event(
+        me,
+        raw,
         external_id=message_id(message.channel, message.ts),
         source=_source(
             me,
@@ -128,7 +128,6 @@ def message_event(
         at=float(message.ts),
         type=event_type(parts),
         addressed=addressed,
-        raw=_raw(raw),
     )
 
 
@@ -139,9 +138,9 @@ def command_event(
     words = plain(without_mention(command.text, me.user_id), _NO_NAMES).strip()
     if command.command != me.command:
         words = f"{command.command} {words}".strip()
-    return MessageEvent(
-        account=me.account,
-        route=ROUTE,
+    return _event(
+        me,
+        raw,
         external_id=f"command:{command.trigger_id}",
         source=_source(
             me,
@@ -152,7 +151,6 @@ def command_event(
         ),
         parts=(TextPart(words or "/help"),),
         at=at,
-        raw=_raw(raw),
     )
 
 
@@ -173,9 +171,9 @@ def interaction_event(
     is_ours = all(one.action_id.startswith(CHOICE) for one in pressed.actions)
     chosen = pressed.actions[0].said if is_ours else ""
     shown_in, thread = message_id(channel.id, place.message_ts or ""), place.thread_ts or ""
-    return MessageEvent(
-        account=me.account,
-        route=ROUTE,
+    return _event(
+        me,
+        raw,
         external_id=f"action:{channel.id}:{place.message_ts or ''}:{marks}"[:500],
         source=_source(
             me,
@@ -189,7 +187,6 @@ def interaction_event(
         at=at,
         type="choice" if chosen else "text",
         pressed=PressedChoice(value=chosen, message_id=shown_in) if chosen else None,
-        raw=_raw(raw),
     )
 
 
@@ -203,17 +200,22 @@ def reaction_event(
         return None
     name = message_id(channel, ts)
     is_removed = told.type == "reaction_removed"
-    return MessageEvent(
-        account=me.account,
-        route=ROUTE,
+    return _event(
+        me,
+        raw,
         external_id=f"{told.type}:{name}:{told.user}:{told.event_ts}:{told.reaction}"[:500],
         source=_source(me, channel, told.user, team=team),
         parts=(),
         at=float(told.event_ts),
         type="reaction",
         reaction=Reaction(message_id=name, emoji=emoji, is_removed=is_removed),
-        raw=_raw(raw),
     )
+
+
+def _event(me: SlackIdentity, raw: bytes, **more: Any) -> MessageEvent:
+    # An empty value is not JSON: it would make the whole event impossible to store.
+    kept = msgspec.Raw(raw) if raw else NO_RAW
+    return MessageEvent(account=me.account, route=ROUTE, raw=kept, **more)
 
 
 def _source(me: SlackIdentity, channel: str, user: str, **more: Any) -> Source:
@@ -223,11 +225,6 @@ def _source(me: SlackIdentity, channel: str, user: str, **more: Any) -> Source:
     return Source(
         platform=PLATFORM, chat_id=channel, chat_type=kind, user_id=user, guild_id=team, **more
     )
-
-
-def _raw(raw: bytes) -> msgspec.Raw:
-    # An empty value is not JSON: it would make the whole event impossible to store.
-    return msgspec.Raw(raw) if raw else NO_RAW
 
 
 def _is_addressed(message: WireMessage, me: SlackIdentity, *, followed: Collection[str]) -> bool:

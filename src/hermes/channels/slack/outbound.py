@@ -31,28 +31,13 @@ PAGE: Final = 200
 _STYLES: Final = {"good": "primary", "bad": "danger"}
 
 
-class _Me(msgspec.Struct):
-    user_id: str
-    user: str = ""
-    bot_id: str | None = None
-    team_id: str | None = None
-
-
 def identity_of(found: Json, settings: SlackSettings, *, account: str) -> SlackIdentity:
     """Return who the bot is, by the answer of `auth.test`."""
+    own = {"reply_in_thread": settings.reply_in_thread, "command": settings.command}
     try:
-        me = msgspec.convert(found, _Me)
+        return msgspec.convert({**found, **own, "account": account}, SlackIdentity)
     except msgspec.ValidationError:
         raise ConnectFailed("slack: auth.test did not say who the bot is") from None
-    return SlackIdentity(
-        user_id=me.user_id,
-        name=me.user,
-        bot_id=me.bot_id,
-        team_id=me.team_id,
-        account=account,
-        reply_in_thread=settings.reply_in_thread,
-        command=settings.command,
-    )
 
 
 def thread_of(target: Target, *, reply_in_thread: bool) -> str | None:
@@ -113,7 +98,7 @@ def receipt_of(found: Json, *, chat_id: str) -> Receipt:
     return Receipt(message_id(channel if isinstance(channel, str) else chat_id, ts))
 
 
-def history_query(channel: str, thread: str | None, *, oldest: float, cursor: str) -> Json:
+def history_query(channel: str, thread: str | None, *, oldest: float) -> Json:
     """Return the arguments of `conversations.history`, or of `.replies` within a thread."""
     query: Json = {
         "channel": channel,
@@ -121,9 +106,7 @@ def history_query(channel: str, thread: str | None, *, oldest: float, cursor: st
         "oldest": f"{max(0.0, oldest):.6f}",
         "limit": PAGE,
     }
-    if thread is not None:
-        query["ts"] = thread
-    return {**query, "cursor": cursor} if cursor else query
+    return query if thread is None else {**query, "ts": thread}
 
 
 def find_key(found: Json, key: str, *, channel: str, file_id: str | None = None) -> Receipt | None:
@@ -151,17 +134,12 @@ def entries_of(found: Json, *, team: str | None) -> tuple[ChatEntry, ...]:
 
 
 def _entry(channel: Json, team: str | None) -> ChatEntry | None:
-    chat_id, user = channel.get("id"), channel.get("user")
+    chat_id, user, name = (channel.get(key) for key in ("id", "user", "name"))
     if not isinstance(chat_id, str) or channel.get("is_archived") is True:
         return None
-    is_direct = channel.get("is_im") is True
-    if (
-        not is_direct
-        and channel.get("is_member") is not True
-        and channel.get("is_mpim") is not True
-    ):
+    if not any(channel.get(key) is True for key in ("is_im", "is_member", "is_mpim")):
         return None
-    name = channel.get("name")
+    is_direct = channel.get("is_im") is True
     return ChatEntry(
         platform=PLATFORM,
         chat_id=chat_id,

@@ -13,17 +13,8 @@ from hermes.channel_kit.intake import Intake
 from hermes.channel_kit.kept_map import KeptMap
 from hermes.channel_kit.names import Names
 from hermes.channel_kit.socket_wire import SocketFrame
-from hermes.channels.slack.inbound import (
-    SlackIdentity,
-    arrived_of,
-    command_event,
-    interaction_event,
-    is_own,
-    message_event,
-    message_id,
-    people_of,
-    reaction_event,
-)
+from hermes.channels.slack import inbound
+from hermes.channels.slack.inbound import SlackIdentity, is_own, message_id
 from hermes.channels.slack.wire import (
     Frame,
     WireCall,
@@ -53,14 +44,17 @@ class Threads:
     def __init__(self, state: PlatformState) -> None:
         self._kept = KeptMap(state, "thread/", most=_MOST_THREADS)
 
-    async def has(self, name: str) -> bool:
-        """Return whether a thread is followed."""
-        return await self._kept.get(name) is not None
+    async def having(self, message: WireMessage) -> tuple[str, ...]:
+        """Return the name of a message's thread if it is followed."""
+        if message.thread_ts is None:
+            return ()
+        name = message_id(message.channel, message.thread_ts)
+        return () if await self._kept.get(name) is None else (name,)
 
     async def follow(self, channel: str, thread_ts: str) -> None:
         """Receive the messages of a thread from now on; it is durable when this returns."""
         name = message_id(channel, thread_ts)
-        if not await self.has(name):
+        if await self._kept.get(name) is None:
             await self._kept.put(name, "")
 
 
@@ -131,7 +125,7 @@ class Receiver:
         elif isinstance(found, WireMessage):
             await self._message(found, team=call.team_id, raw=raw)
         elif isinstance(found, WireReaction):
-            await self._keep(reaction_event(found, self._me, team=call.team_id, raw=raw))
+            await self._keep(inbound.reaction_event(found, self._me, team=call.team_id, raw=raw))
         elif found in _GONE:
             await self._verify()
 
@@ -139,13 +133,13 @@ class Receiver:
         """Handle a slash command or a pressed button."""
         now = self._clock.now()
         if isinstance(found, WireCommand):
-            await self._keep(command_event(found, self._me, at=now, raw=raw))
+            await self._keep(inbound.command_event(found, self._me, at=now, raw=raw))
         else:
-            await self._keep(interaction_event(found, self._me, at=now, raw=raw))
+            await self._keep(inbound.interaction_event(found, self._me, at=now, raw=raw))
 
     async def _own(self, own: WireMessage | WirePosted) -> None:
         """Tell of a message of the bot's own that it has arrived."""
-        told = arrived_of(own) if is_own(own, self._me) else None
+        told = inbound.arrived_of(own) if is_own(own, self._me) else None
         if told is None or self._arrived is None:
             return
         try:
@@ -156,20 +150,13 @@ class Receiver:
 
     async def _message(self, message: WireMessage, *, team: str | None, raw: bytes) -> None:
         async with self._intake.turn(message.channel):
-            names = await self._names.of(people_of(message, self._me))
-            followed = await self._followed(message)
-            event = message_event(
+            names = await self._names.of(inbound.people_of(message, self._me))
+            followed = await self._threads.having(message)
+            event = inbound.message_event(
                 message, self._me, names=names, followed=followed, team=team, raw=raw
             )
             if event is not None:
                 await self._take_now(event)
-
-    async def _followed(self, message: WireMessage) -> tuple[str, ...]:
-        """Return the name of the message's thread if the bot takes part in it."""
-        if message.thread_ts is None:
-            return ()
-        name = message_id(message.channel, message.thread_ts)
-        return (name,) if await self._threads.has(name) else ()
 
     async def _keep(self, event: MessageEvent | None) -> None:
         if event is not None:

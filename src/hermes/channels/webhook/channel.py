@@ -111,8 +111,10 @@ class WebhookRoutes:
         attached = [await self._read(media, delivery) for media in files]
         proof, now = setup.rows.proofs["standard"], int(setup.clock.now())
         post = post_of(delivery, route, proof, at=now, attached=attached)
-        sent = {"headers": post.headers, "body": post.body}
-        answer = await call(setup.client, "POST", route.reply_url, platform=PLATFORM, **sent)
+        url, client = route.reply_url, setup.client
+        answer = await call(
+            client, "POST", url, platform=PLATFORM, headers=post.headers, body=post.body
+        )
         failure = failure_of(answer, platform=PLATFORM)
         if failure is not None:
             raise failure
