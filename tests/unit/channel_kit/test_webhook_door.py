@@ -207,6 +207,25 @@ async def test_a_signed_call_is_accepted_once_where_the_platform_signs_each_repe
     assert (await rig.door.answer(call)).status == 401
 
 
+@pytest.mark.parametrize("ahead", [0, 299])
+async def test_a_replay_is_remembered_for_as_long_as_it_could_be_accepted(ahead: int) -> None:
+    rig = DoorRig(once=True)
+    # The platform's clock may be ahead of ours: its call is recent for nearly twice the window.
+    rig.clock.advance(ahead)
+    call = rig.call("hello")
+    rig.clock.advance(-ahead)
+    first = await rig.door.answer(call)
+
+    answers = []
+    for _ in range(0, 300 + ahead, 10):
+        answers.append(await rig.door.answer(call))
+        rig.clock.advance(10)
+
+    assert first.status == 200
+    assert [one.status for one in answers] == [401] * len(answers)
+    assert all(b"already accepted" in one.body for one in answers)
+
+
 async def test_a_call_that_was_not_stored_is_taken_again_under_its_signature() -> None:
     rig = DoorRig(once=True)
     rig.inbox.fails["hello"] = [StoreError("the disk")]
