@@ -18,7 +18,7 @@ from hermes.message.ids import make_id
 from hermes.message.parts import Part, TextPart
 from hermes.net.client import HttpClient, HttpSettings
 from hermes.plugins.manifest import load_manifest, read_settings
-from hermes.ports.channel import Acceptance, Arrived, Delivery, HttpRequest, Target
+from hermes.ports.channel import Acceptance, ArrivedDelivery, Delivery, HttpRequest, Target
 from hermes.ports.channel_setup import ChannelSetup
 from hermes.ports.channel_state import PlatformState
 from hermes.ports.clock import SystemClock
@@ -74,7 +74,7 @@ class Rig:
     folder: Path
     state: PlatformState
     broken: list[HermesError]
-    arrived: list[Arrived]
+    arrived: list[ArrivedDelivery]
 
     def speak(self, **settings: Any) -> SlackChannel:
         """Return another channel to the same workspace."""
@@ -98,9 +98,9 @@ def make_channel(
     folder: Path,
     state: PlatformState,
     settings: dict[str, Any] | None = None,
-    arrived: list[Arrived] | None = None,
+    arrived: list[ArrivedDelivery] | None = None,
 ) -> SlackChannel:
-    async def tell(told: Arrived) -> None:
+    async def tell(told: ArrivedDelivery) -> None:
         # As the outbox: it is on disk when this returns.
         await state.put("arrived", told.key.encode())
         if arrived is not None:
@@ -137,7 +137,7 @@ async def slack_rig(
     client = HttpClient(HttpSettings(timeout_s=0.5))
     broken: list[HermesError] = []
     state = PlatformState(BreakableState(broken), "slack")
-    arrived: list[Arrived] = []
+    arrived: list[ArrivedDelivery] = []
     channel = make_channel(
         slack, client, folder=folder, state=state, settings=settings, arrived=arrived
     )

@@ -26,7 +26,7 @@ from hermes.errors import (
 )
 from hermes.message.event import PressedChoice, Reaction
 from hermes.message.parts import Choice, ChoicesPart, FilePart, ImagePart, Media
-from hermes.ports.channel import Arrived, Target
+from hermes.ports.channel import ArrivedDelivery, Target
 from hermes.testing.slack.platform import BOT_USER, TEAM
 from hermes.testing.stand_in import Fault, File, PersonMessage
 from tests.unit.channels.slack_rig import MANIFEST, as_request, slack_rig
@@ -726,7 +726,7 @@ async def test_the_bots_own_message_says_that_it_has_arrived(tmp_path: Path, mod
         for event in (posted, other, odd):
             await rig.slack.tell(rig.slack.event_call(event))
 
-    assert rig.arrived == [Arrived(key="o_9.0", platform_message_id=name)] * 2
+    assert rig.arrived == [ArrivedDelivery(key="o_9.0", platform_message_id=name)] * 2
     assert rig.inbox.texts == ["hi"]
 
 

@@ -12,7 +12,7 @@ import structlog
 
 from hermes.channel_kit.api import Api
 from hermes.channel_kit.attachments import attachments_of
-from hermes.channel_kit.bounded import BoundedMap
+from hermes.channel_kit.bounded_map import BoundedMap
 from hermes.channel_kit.intake import Intake
 from hermes.channel_kit.lifeline import Lifeline
 from hermes.channel_kit.names import Names

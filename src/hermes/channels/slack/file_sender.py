@@ -9,7 +9,7 @@ import msgspec
 
 from hermes.channel_kit.api import Api
 from hermes.channel_kit.attachments import read_attachment
-from hermes.channel_kit.bounded import BoundedMap
+from hermes.channel_kit.bounded_map import BoundedMap
 from hermes.channel_kit.kept_map import KeptMap
 from hermes.channel_kit.refusals import field_of
 from hermes.channels.slack.outbound import Json

@@ -26,7 +26,7 @@ from hermes.channels.slack.wire import (
 from hermes.message.event import NO_RAW, MessageEvent, PressedChoice, Reaction
 from hermes.message.parts import AudioPart, Media, Part, TextPart
 from hermes.message.source import ChatType, Source
-from hermes.ports.channel import Arrived
+from hermes.ports.channel import ArrivedDelivery
 
 ROUTE: Final = "events"
 _TS = re.compile(r"[0-9]{1,12}\.[0-9]{1,6}")
@@ -81,12 +81,12 @@ def is_own(message: WireMessage | WirePosted, me: SlackIdentity) -> bool:
     )
 
 
-def arrived_of(own: WireMessage | WirePosted) -> Arrived | None:
+def arrived_of(own: WireMessage | WirePosted) -> ArrivedDelivery | None:
     """Return the delivery that a message of the bot's own is, by the key that it carries."""
     key = field_of(own.metadata, "event_payload.key")
     if field_of(own.metadata, "event_type") != EVENT_TYPE or not isinstance(key, str) or not key:
         return None
-    return Arrived(key=key, platform_message_id=message_id(own.channel, own.ts))
+    return ArrivedDelivery(key=key, platform_message_id=message_id(own.channel, own.ts))
 
 
 def message_event(
