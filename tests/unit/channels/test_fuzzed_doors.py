@@ -154,7 +154,6 @@ def test_slack_with_one_character_spoiled_is_refused(
 @pytest.mark.req("W9", "J1")
 @given(EVENTS | JSON, st.sampled_from(KINDS), st.binary(max_size=20))
 @FUZZ
-@pytest.mark.quality("replays refused")
 def test_what_slack_signed_is_taken_once_or_refused_for_good(
     slack: Door, event: Any, kind: str, rest: bytes
 ) -> None:

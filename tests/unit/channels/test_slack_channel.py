@@ -532,6 +532,7 @@ async def test_chats_people_and_status(tmp_path: Path) -> None:
 
 @pytest.mark.req("W9")
 @pytest.mark.quality("authentication before reading")
+@pytest.mark.quality("replays refused")
 async def test_webhooks_are_authentic_fresh_and_new(tmp_path: Path) -> None:
     async with slack_rig(tmp_path, "http") as rig:
         call = rig.slack.happen(PersonMessage(text="hi"))[1][0]

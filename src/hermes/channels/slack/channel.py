@@ -5,12 +5,11 @@ translates; retries, order and storage belong to the inbox and the outbox.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 import structlog
 
-from hermes.channel_kit.api import Api
 from hermes.channel_kit.attachments import attachments_of
 from hermes.channel_kit.bounded_map import BoundedMap
 from hermes.channel_kit.intake import Intake
@@ -19,13 +18,13 @@ from hermes.channel_kit.names import Names
 from hermes.channel_kit.socket_session import SocketSession
 from hermes.channel_kit.webhook_door import WebhookDoor
 from hermes.channels.slack import outbound
+from hermes.channels.slack.client import SlackSocketWire, make_api
 from hermes.channels.slack.emoji import STATES
 from hermes.channels.slack.file_sender import FileSender
 from hermes.channels.slack.inbound import SlackIdentity
 from hermes.channels.slack.outbound import Json
 from hermes.channels.slack.receiver import Receiver, Threads
 from hermes.channels.slack.settings import SlackSettings, read
-from hermes.channels.slack.socket_wire import SlackSocketWire
 from hermes.errors import (
     ConfigurationError,
     ConnectFailed,
@@ -54,7 +53,6 @@ from hermes.ports.channel_rows import SocketRow, WebhookRow
 from hermes.ports.channel_setup import ChannelSetup
 from hermes.ports.directory import ChatEntry
 
-_HOSTS: Final = ("slack.com", "slack-edge.com", "slack-files.com")
 _LOOK_BACK_S: Final = 86_400.0
 _MOST_PAGES: Final = 20
 _NAME_S: Final = 1.0
@@ -75,7 +73,7 @@ class SlackChannel:
         self._setup = setup
         self._settings = settings
         self._life = Lifeline(setup.name)
-        self._api = self._make_api(settings.bot_token, on_refused=self._refused)
+        self._api = make_api(setup, settings, token=settings.bot_token, on_refused=self._refused)
         self._names = Names(self._name_of, clock=setup.clock, wait_s=_NAME_S)
         self._marks = Marks(setup.rows.markup)
         self._threads = Threads(setup.state)
@@ -93,19 +91,6 @@ class SlackChannel:
         self._receiver: Receiver | None = None
         self._socket: SocketSession | None = None
         self._team: str | None = None
-
-    def _make_api(self, token: str, **more: Any) -> Api:
-        return Api(
-            self._setup.client,
-            platform=self.name,
-            base_url=self._settings.base_url,
-            make_id=self._setup.make_id,
-            rows=self._setup.rows,
-            headers={"Authorization": f"Bearer {token}"},
-            masked=(token,),
-            hosts=_HOSTS,
-            **more,
-        )
 
     async def connect(self, accept: Accept) -> None:
         """Start receiving; return once Slack accepts the token and, with a socket, has sent
@@ -132,11 +117,11 @@ class SlackChannel:
             self._door.open(accept)
 
     async def _open_socket(self, receiver: Receiver) -> None:
-        row = self._setup.rows.socket or SocketRow()
+        row, settings = self._setup.rows.socket or SocketRow(), self._settings
         self._socket = SocketSession(
             self._setup.client,
-            SlackSocketWire(self._make_api(self._settings.app_token)),
-            msgspec.structs.replace(row, ping_s=self._settings.ping_s),
+            SlackSocketWire(make_api(self._setup, settings, token=settings.app_token)),
+            msgspec.structs.replace(row, ping_s=settings.ping_s),
             platform=self.name,
             state=self._setup.state,
             take=receiver.take,

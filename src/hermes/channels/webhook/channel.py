@@ -107,16 +107,14 @@ class WebhookRoutes:
                 "only kept; set platforms.webhook.routes.NAME.reply_url and replay the dead letter",
                 FailureClass.INVALID_RECIPIENT,
             )
-        files = attachments_of(delivery.parts)
-        attached = [await self._read(media, delivery) for media in files]
+        attached = [await self._read(one, delivery) for one in attachments_of(delivery.parts)]
         proof, now = setup.rows.proofs["standard"], int(setup.clock.now())
         post = post_of(delivery, route, proof, at=now, attached=attached)
-        url, client = route.reply_url, setup.client
+        url, headers = route.reply_url, post.headers
         answer = await call(
-            client, "POST", url, platform=PLATFORM, headers=post.headers, body=post.body
+            setup.client, "POST", url, platform=PLATFORM, headers=headers, body=post.body
         )
-        failure = failure_of(answer, platform=PLATFORM)
-        if failure is not None:
+        if failure := failure_of(answer, platform=PLATFORM):
             raise failure
         return Receipt(delivery.key)
 

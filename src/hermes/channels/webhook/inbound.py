@@ -101,19 +101,17 @@ def _event_name(route: Route, signed: SignedCall, payload: Any) -> str:
     A Standard Webhook says it in the signed body; the header of one that does not is not signed.
     """
     if route.event_field:
-        found = field_of(payload, _dotted(route.event_field))
+        found = _field(payload, route.event_field)
         return "" if found is None else _as_text(found)[:200]
     kind = field_of(payload, "type")
     in_body = kind[:200] if isinstance(kind, str) else ""
-    both = (in_body, signed.event) if route.signs_ids else (signed.event, in_body)
-    return both[0] or both[1]
+    return (in_body or signed.event) if route.signs_ids else (signed.event or in_body)
 
 
 def _words_of(route: Route, payload: Any, *, name: str, event: str) -> str:
     """Return the text for the model: the route's filled-in template, or the payload itself."""
     if route.prompt:
-        filled = _FIELD.sub(lambda found: _filled(found, payload, event), route.prompt)
-        return filled[:_MOST_CHARS]
+        return _FIELD.sub(lambda one: _filled(one, payload, event), route.prompt)[:_MOST_CHARS]
     # A sender's text is data: the model must not obey anything in it.
     shown = msgspec.json.format(msgspec.json.encode(payload)).decode()[:_MOST_CHARS]
     told = f"Event {event!r}" if event else "An event"
@@ -121,15 +119,14 @@ def _words_of(route: Route, payload: Any, *, name: str, event: str) -> str:
 
 
 def _filled(found: "re.Match[str]", payload: Any, event: str) -> str:
-    path = found[1]
-    if path == "event":
+    if found[1] == "event":
         return event
-    value = payload if path == "body" else field_of(payload, _dotted(path))
+    value = payload if found[1] == "body" else _field(payload, found[1])
     return found[0] if value is None else _as_text(value)[:_MOST_VALUE_CHARS]
 
 
-def _dotted(path: str) -> str:
-    return path.replace("[", ".").replace("]", "")
+def _field(payload: Any, path: str) -> Any:
+    return field_of(payload, path.replace("[", ".").replace("]", ""))
 
 
 def _as_text(value: Any) -> str:

@@ -50,8 +50,8 @@ class Route(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     def is_kind_free(self) -> bool:
         """Whether a header that nobody signed decides if the route handles signed content."""
         # If equal bodies are one event each, the header alone tells them apart.
-        tells_apart = self.equal_bodies == "each" and not self.signs_ids
-        return bool(self.events) and not self.event_field and not tells_apart
+        is_alone = self.signs_ids or self.equal_bodies == "once"
+        return bool(self.events) and not self.event_field and is_alone
 
 
 def read_routes(table: Mapping[str, Any]) -> dict[str, Route]:

@@ -1,18 +1,50 @@
-"""What Socket Mode's frames mean, for `channel_kit.socket_session`: envelopes, acknowledged by id."""
+"""Slack's Web API, and what Socket Mode's frames mean: envelopes, acknowledged by id."""
 
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
 
 from hermes.channel_kit.api import Api
 from hermes.channel_kit.socket_wire import Meaning, SocketFrame, SocketMark
+from hermes.channels.slack.settings import SlackSettings
 from hermes.channels.slack.wire import Frame, decode
-from hermes.errors import ConfigurationError, ConnectFailed, DeliveryRejected, FailureClass
+from hermes.errors import (
+    ConfigurationError,
+    ConnectFailed,
+    DeliveryError,
+    DeliveryRejected,
+    FailureClass,
+)
+from hermes.ports.channel_setup import ChannelSetup
+
+_HOSTS: Final = ("slack.com", "slack-edge.com", "slack-files.com")
 
 _SWITCHED_OFF: Final = (
     "platforms.slack: Slack ended the socket for good: Socket Mode was switched off, or the app was "
     "removed or its tokens revoked; look at the app's page, or set mode to http"
 )
+
+
+def make_api(
+    setup: ChannelSetup,
+    settings: SlackSettings,
+    *,
+    token: str,
+    on_refused: Callable[[DeliveryError], None] | None = None,
+) -> Api:
+    """Return the Web API with one of the app's tokens."""
+    return Api(
+        setup.client,
+        platform=setup.name,
+        base_url=settings.base_url,
+        make_id=setup.make_id,
+        rows=setup.rows,
+        headers={"Authorization": f"Bearer {token}"},
+        masked=(token,),
+        hosts=_HOSTS,
+        on_refused=on_refused,
+    )
 
 
 class SlackSocketWire:
