@@ -99,7 +99,7 @@ def sign(
     `secret` is the private key where the platform signs with one. A place in the body is not filled.
     """
     if row.time:
-        stamp = str(int(now * (1000 if row.time_in == "ms" else 1)))
+        stamp = str(round(now * 1000) if row.time_in == "ms" else int(now))
         request = _with(request, row.time, stamp)
     if row.kind == "shared":
         return _with(request, row.at, row.prefix + secret)

@@ -65,10 +65,10 @@ def signed_call(route: Route, request: HttpRequest) -> SignedCall:
     if len(found) > _LONGEST_ID:
         raise BadRequest(f"{id_header} has {len(found)} characters, at most {_LONGEST_ID} fit")
     kind = request.headers.get(event_header.lower(), "")[:_LONGEST_ID]
-    head = f"{_CONTENT}\0{found if route.signs_ids else ''}\0".encode()
     # No scheme signs such a text: the hash is no signature of any of them.
-    key = hmac.digest(route.secret.encode(), head + request.body, hashlib.sha256).hex()
-    return SignedCall(found, kind, key)
+    signed = f"{_CONTENT}\0{found if route.signs_ids else ''}\0".encode() + request.body
+    key = hmac.digest(route.secret.encode(), signed, hashlib.sha256)
+    return SignedCall(found, kind, key.hex())
 
 
 def to_event(

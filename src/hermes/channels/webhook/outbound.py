@@ -12,8 +12,7 @@ from hermes.message.parts import Media, text_of
 from hermes.ports.channel import Delivery, HttpRequest
 from hermes.ports.channel_rows import ProofRow
 
-# Any: a file as JSON.
-PostedFile = dict[str, Any]
+PostedFile = dict[str, Any]  # Any: a file as JSON.
 
 
 def file_of(media: Media, data: bytes | None) -> PostedFile:

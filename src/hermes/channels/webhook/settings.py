@@ -23,8 +23,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     `deliver` is where the answer goes: a target such as telegram:12345 or local (a file), which is
     the default. With a `reply_url` the answer is posted there instead, signed with `reply_secret`
     or the route's own secret. `equal_bodies` is `each` if two calls with the same body are two
-    events; it matters only for schemes that do not sign the id. `signature_header`, `id_header` and `event_header` are for the scheme
-    `hmac` only.
+    events; it matters only for schemes that do not sign the id. The headers are for `hmac` only.
     """
 
     secret: str
@@ -69,8 +68,8 @@ def _route(name: str, given: object) -> Route:
         raise ConfigurationError(f"{key} does not fit: {problem}") from None
     if wrong := _problem(name, route):
         raise ConfigurationError(f"{key}{wrong}")
-    is_local = not (route.deliver or route.reply_url)
-    return msgspec.structs.replace(route, deliver="local") if is_local else route
+    goes = route.deliver or ("" if route.reply_url else "local")
+    return msgspec.structs.replace(route, deliver=goes)
 
 
 def _problem(name: str, route: Route) -> str:
