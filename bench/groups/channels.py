@@ -211,5 +211,5 @@ GROUP = Group(
     },
     settings=effective_settings,
     run=measure,
-    library_figures=("kit_signature_us",),
+    library_figures=("kit_signature",),
 )

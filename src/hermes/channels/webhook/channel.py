@@ -25,7 +25,6 @@ from hermes.ports.channel_rows import WebhookRow
 from hermes.ports.channel_setup import ChannelSetup
 
 log = structlog.get_logger(__name__)
-
 _KEY_WINDOW_S = 86_400.0
 _MOST_IGNORED = 10_000
 
