@@ -20,7 +20,8 @@ from hermes.testing.anthropic_shape import (
     text_of,
 )
 from hermes.testing.model_script import Script, SeenConversation, answer_by_text
-from hermes.testing.turn_server import Sleep, TurnCall, TurnFrames, TurnServer, serve
+from hermes.testing.scripted_http import ReceivedRequest, Sleep
+from hermes.testing.turn_server import TurnFrames, TurnServer, serve
 
 Headers = dict[str, str]
 
@@ -79,7 +80,7 @@ class AnthropicServer(TurnServer):
         """Return the answer to what is no request."""
         return frames.error(400, text)
 
-    def read(self, call: TurnCall) -> TurnFrames | bytes:
+    def read(self, call: ReceivedRequest) -> TurnFrames | bytes:
         """Return what is to be played for a request, or its refusal."""
         try:
             request = self._request(call)
@@ -95,8 +96,8 @@ class AnthropicServer(TurnServer):
         parts = (frames.opening(answer), frames.text(answer), frames.closing(answer))
         return TurnFrames(answer.turn, b"", *parts)
 
-    def _request(self, call: TurnCall) -> MessagesRequest:
-        if call.target.partition("?")[0] != _PATH:
+    def _request(self, call: ReceivedRequest) -> MessagesRequest:
+        if call.path.partition("?")[0] != _PATH:
             raise Refusal(404, "Not found")
         if call.method != "POST":
             raise Refusal(405, "Method Not Allowed")

@@ -22,7 +22,8 @@ from hermes.testing.gemini_shape import (
     read_json,
 )
 from hermes.testing.model_script import Script, SeenConversation, answer_by_text
-from hermes.testing.turn_server import Sleep, TurnCall, TurnFrames, TurnServer
+from hermes.testing.scripted_http import ReceivedRequest, Sleep
+from hermes.testing.turn_server import TurnFrames, TurnServer
 
 _PATH = re.compile(r"/(v1beta|v1)/((?:models|tunedModels)/([^/:]+)):(\w+)")
 _METHODS = frozenset({"streamGenerateContent", "generateContent", "batchEmbedContents"})
@@ -86,14 +87,14 @@ class GeminiServer(TurnServer):
         """Return the answer to what is no request."""
         return frames.error(400, text)
 
-    def read(self, call: TurnCall) -> TurnFrames | bytes:
+    def read(self, call: ReceivedRequest) -> TurnFrames | bytes:
         """Return what is to be played for a request, or its answer at once."""
         called = self._called(call)
         if isinstance(called, bytes):
             return called
         try:
             body = read_json(call.body)
-            self.requests.append(GeminiCall(call.method, call.target, call.headers, body))
+            self.requests.append(GeminiCall(call.method, call.path, call.headers, body))
             if called.method == "batchEmbedContents":
                 batch = read_embed(call.body)
                 check_embed(batch, called.resource)
@@ -107,12 +108,11 @@ class GeminiServer(TurnServer):
             return TurnFrames(answer.turn, frames.scripted_error(answer.turn))
         if called.method == "generateContent":
             return TurnFrames(answer.turn, frames.completion(answer))
-        parts = {"text": frames.text(answer), "closing": frames.closing(answer)}
-        return TurnFrames(answer.turn, **parts)
+        return TurnFrames(answer.turn, text=frames.text(answer), closing=frames.closing(answer))
 
-    def _called(self, head: TurnCall) -> _Call | bytes:
+    def _called(self, head: ReceivedRequest) -> _Call | bytes:
         """Return the called method, or the refusal."""
-        path, _, query = head.target.partition("?")
+        path, _, query = head.path.partition("?")
         found = _PATH.fullmatch(path)
         if head.method != "POST" or found is None or found[4] not in _METHODS:
             return frames.error(404, f"{head.method} {path} is not found.")

@@ -32,7 +32,8 @@ from hermes.testing.openai_shape import (
     read_request,
     text_of,
 )
-from hermes.testing.turn_server import Sleep, TurnCall, TurnFrames, TurnServer, serve
+from hermes.testing.scripted_http import ReceivedRequest, Sleep
+from hermes.testing.turn_server import TurnFrames, TurnServer, serve
 
 _PATH = "/v1/chat/completions"
 
@@ -111,7 +112,7 @@ class ModelServer(TurnServer):
         """Return the answer to what is no request."""
         return frames.error(400, text)
 
-    def read(self, call: TurnCall) -> TurnFrames | bytes:
+    def read(self, call: ReceivedRequest) -> TurnFrames | bytes:
         """Return what is to be played for a request, or its refusal."""
         refusal = self._refusal(call)
         if refusal is not None:
@@ -129,12 +130,16 @@ class ModelServer(TurnServer):
         if not request.stream:
             return TurnFrames(answer.turn, frames.completion(answer))
         usage = request.stream_options is not None and request.stream_options.include_usage
-        makers = (frames.opening, frames.text, frames.closing)
-        return TurnFrames(answer.turn, b"", *(make(answer, usage=usage) for make in makers))
+        return TurnFrames(
+            answer.turn,
+            opening=frames.opening(answer, usage=usage),
+            text=frames.text(answer, usage=usage),
+            closing=frames.closing(answer, usage=usage),
+        )
 
-    def _refusal(self, call: TurnCall) -> bytes | None:
-        if call.target.partition("?")[0] != _PATH:
-            return frames.error(404, f"Invalid URL ({call.target})")
+    def _refusal(self, call: ReceivedRequest) -> bytes | None:
+        if call.path.partition("?")[0] != _PATH:
+            return frames.error(404, f"Invalid URL ({call.path})")
         if call.method != "POST":
             return frames.error(405, "Not allowed to use this method on /v1/chat/completions")
         shown = call.headers.get("authorization", "")

@@ -10,37 +10,20 @@ import socket
 import sys
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 from http.client import responses
-from typing import Any, Final, NamedTuple, Self, cast
+from typing import Any, Final, NamedTuple, Self
 
-import httptools
 import msgspec
 
 from hermes.testing.model_script import ScriptedTurn
+from hermes.testing.scripted_http import HttpConnection, ReceivedRequest, Sleep
 
-Sleep = Callable[[float], Awaitable[None]]
-
-MAX_BODY: Final = 33_554_432
 STREAM_HEAD: Final = (
     b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\n"
     b"Cache-Control: no-cache\r\nTransfer-Encoding: chunked\r\n\r\n"
 )
 STREAM_END: Final = b"0\r\n\r\n"
-
-
-class TurnCall(NamedTuple):
-    """One request; the names of its headers are in small letters. What is too long was cut."""
-
-    method: str
-    target: str
-    headers: dict[str, str]
-    body: bytes
-
-    @property
-    def is_too_long(self) -> bool:
-        """Whether the body has more bytes than a service takes."""
-        return len(self.body) > MAX_BODY
 
 
 class TurnFrames(NamedTuple):
@@ -51,6 +34,7 @@ class TurnFrames(NamedTuple):
     opening: Iterable[bytes] = ()
     text: Iterable[bytes] = ()
     closing: Iterable[bytes] = ()
+    head: bytes = STREAM_HEAD
 
 
 def whole(status: int, body: object, *, headers: tuple[tuple[str, str], ...] = ()) -> bytes:
@@ -86,7 +70,7 @@ class TurnServer(ABC):
         return f"http://127.0.0.1:{self.port}"
 
     @abstractmethod
-    def read(self, call: TurnCall) -> TurnFrames | bytes:
+    def read(self, call: ReceivedRequest) -> TurnFrames | bytes:
         """Return what is to be played for a request, or its answer at once."""
 
     @abstractmethod
@@ -110,7 +94,7 @@ class TurnServer(ABC):
         if self._server is not None:
             self._server.close()
         for connection in tuple(self.connections):
-            connection.drop()
+            connection.out.abort()
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -120,61 +104,28 @@ class TurnServer(ABC):
         await self.close()
 
 
-class _Connection(asyncio.Protocol):
+class _Connection(HttpConnection):
     """One client; a turn without waits is answered at once, any other in its own task."""
 
     def __init__(self, server: TurnServer) -> None:
+        super().__init__(server.connections)
         self._server = server
-        self._parser = httptools.HttpRequestParser(self)
-        self._transport: asyncio.Transport | None = None
         self._task: asyncio.Task[None] | None = None
-        self._url = b""
-        self._headers: dict[str, str] = {}
-        self._body = bytearray()
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # cast: a stream server always passes a stream transport; uvloop's has no common base.
-        self._transport = cast("asyncio.Transport", transport)
-        self._server.connections.add(self)
-
-    def connection_lost(self, _error: Exception | None) -> None:
-        self._server.connections.discard(self)
-        self._transport = None
+    def connection_lost(self, error: Exception | None) -> None:
+        super().connection_lost(error)
         if self._task is not None:
             self._task.cancel()
             self._server.disconnected.set()
 
-    def drop(self) -> None:
-        if self._transport is not None:
-            self._transport.abort()
+    def garbled(self) -> None:
+        self.out.raw(self._server.refuse("The request is not valid HTTP."))
+        self.out.abort()
 
-    def data_received(self, data: bytes) -> None:
-        try:
-            self._parser.feed_data(data)
-        except httptools.HttpParserError:
-            self._write(self._server.refuse("The request is not valid HTTP."))
-            self.drop()
-
-    def on_message_begin(self) -> None:
-        self._url, self._headers = b"", {}
-        self._body.clear()
-
-    def on_url(self, url: bytes) -> None:
-        self._url += url
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        self._headers[name.decode().lower()] = value.decode(errors="replace")
-
-    def on_body(self, body: bytes) -> None:
-        if len(self._body) <= MAX_BODY:
-            self._body += body
-
-    def on_message_complete(self) -> None:
-        method, target = self._parser.get_method().decode(), self._url.decode(errors="replace")
-        call = TurnCall(method, target, self._headers, bytes(self._body))
-        found = self._server.read(call)
+    def received(self, request: ReceivedRequest) -> None:
+        found = self._server.read(request)
         if isinstance(found, bytes):
-            self._write(found)
+            self.out.raw(found)
         elif found.turn.delay_s or found.turn.gap_s or found.turn.fault == "hang":
             self._task = asyncio.get_running_loop().create_task(self._slowly(found))
         else:
@@ -182,23 +133,20 @@ class _Connection(asyncio.Protocol):
 
     def _at_once(self, answer: TurnFrames) -> None:
         if answer.whole:
-            self._write(answer.whole)
+            self.out.raw(answer.whole)
             return
-        self._write(STREAM_HEAD)
-        for frame in (*answer.opening, *answer.text):
-            self._write(frame)
+        for frame in (answer.head, *answer.opening, *answer.text):
+            self.out.raw(frame)
         self._finish(answer)
 
     def _finish(self, answer: TurnFrames) -> None:
         if answer.turn.fault == "cut":
-            # Without the end of the chunked body, after everything written was sent.
-            if self._transport is not None:
-                self._transport.close()
+            self.out.cut()
             return
         if answer.turn.fault is None:
             for frame in answer.closing:
-                self._write(frame)
-        self._write(STREAM_END)
+                self.out.raw(frame)
+        self.out.end()
 
     async def _slowly(self, answer: TurnFrames) -> None:
         turn, sleep = answer.turn, self._server.sleep
@@ -207,21 +155,16 @@ class _Connection(asyncio.Protocol):
             self._task = None
             self._at_once(answer)
             return
-        self._write(STREAM_HEAD)
-        for frame in answer.opening:
-            self._write(frame)
+        for frame in (answer.head, *answer.opening):
+            self.out.raw(frame)
         for frame in answer.text:
-            self._write(frame)
+            self.out.raw(frame)
             if turn.gap_s:
                 await sleep(turn.gap_s)
         if turn.fault == "hang":
             await asyncio.Event().wait()
         self._task = None
         self._finish(answer)
-
-    def _write(self, data: bytes) -> None:
-        if self._transport is not None:
-            self._transport.write(data)
 
 
 async def serve(server: TurnServer, *, port: int) -> None:
