@@ -65,9 +65,14 @@ class TurnServer(ABC):
         self.port = 0
 
     @property
+    def origin(self) -> str:
+        """The address without a path."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
     def base_url(self) -> str:
         """The address to configure as `base_url`."""
-        return f"http://127.0.0.1:{self.port}"
+        return self.origin
 
     @abstractmethod
     def read(self, call: ReceivedRequest) -> TurnFrames | bytes:

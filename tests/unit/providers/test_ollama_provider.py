@@ -27,7 +27,7 @@ async def client() -> AsyncIterator[HttpClient]:
 
 
 def provider(server: ScriptedHttp, client: HttpClient, **fields) -> OllamaProvider:
-    settings = OllamaSettings(name="o", model="stand-in-1", base_url=server.base_url)
+    settings = OllamaSettings(name="o", model="stand-in-1", base_url=server.origin)
     return OllamaProvider(msgspec.structs.replace(settings, **fields), client)
 
 
