@@ -18,6 +18,7 @@ import msgspec
 from bench.answers import ANSWERS, MODEL, Answer
 from hermes.testing import openai_frames as frames
 from hermes.testing.model_script import ScriptedTurn
+from hermes.testing.turn_server import STREAM_END, STREAM_HEAD
 
 _HEAD_END = b"\r\n\r\n"
 _LENGTH = b"content-length:"
@@ -77,11 +78,11 @@ def _stream(framed: frames.Answer, *, usage: bool) -> tuple[bytes, ...]:
     opening = frames.opening(framed, usage=usage)
     *closing, done = frames.closing(framed, usage=usage)
     return (
-        frames.STREAM_HEAD,
+        STREAM_HEAD,
         *opening,
         *frames.text(framed, usage=usage),
         *closing,
-        done + frames.STREAM_END,
+        done + STREAM_END,
     )
 
 

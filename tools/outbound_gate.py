@@ -87,7 +87,6 @@ MAY_CONNECT: Mapping[str, str] = {
     "tools/mcp/": "the MCP SDK: the operator's addresses, and no redirect leaves their origin",
     "channel_kit/socket_session.py": "the socket that a channel names, on its platform's hosts or the operator's",
     "channels/email/client.py": "the mail servers of platforms.email, which are the operator's setting",
-    "channels/slack/socket_mode.py": "the socket that Slack names, on its hosts or the operator's",
     "contrib/irc/client.py": "the IRC server of platforms.irc.server, which is the operator's setting",
     "testing/": "stand-ins for tests and plugin authors; import-linter keeps the rest from them",
 }
@@ -125,8 +124,6 @@ MAY_TRUST: Mapping[str, str] = {
     "ops/alert_sinks.py": "the webhooks of alerts.webhooks, which is the operator's setting",
     "ops/otel_export.py": "the collector of otel.endpoint, which is the operator's setting",
     "channel_kit/socket_session.py": "the socket that a channel names, on its platform's hosts or the operator's",
-    "channels/slack/client.py": "files on Slack's hosts or that of platforms.slack.base_url",
-    "channels/slack/socket_mode.py": "the socket that Slack names, on its hosts or the operator's",
     "testing/": "stand-ins on loopback",
 }
 MAY_MAKE_CLIENTS: Mapping[str, str] = {

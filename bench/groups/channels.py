@@ -1,4 +1,6 @@
-"""Channels: ten thousand webhooks at once, some of them twice and some out of order."""
+"""Channels: what checking a signature costs, then ten thousand webhooks at once, some of them twice and
+some out of order.
+"""
 
 import asyncio
 import http.client
@@ -19,6 +21,7 @@ from bench.calm import Rounds, cpu_numbers
 from bench.gateway import Running, echo_server, gateway
 from bench.process import cpu_s
 from bench.registry import Group, Say, Settings, Target
+from bench.signatures import measure_signatures
 from bench.webhook_load import AT_ONCE, MOVED, POSTS, REPEATED, Door, Load, plan_posts, post_all
 
 _PATIENCE_S = 180.0
@@ -96,6 +99,7 @@ def _telegram() -> Iterator[_Telegram]:
 
 def measure(say: Say) -> Iterator[dict[str, float]]:
     """Run the whole group."""
+    yield from measure_signatures(say)
     with (
         echo_server() as model,
         _telegram() as telegram,
@@ -197,13 +201,15 @@ def effective_settings() -> Settings:
 
 GROUP = Group(
     name="channels",
-    about="ten thousand webhooks into replies",
+    about="the check of a signature, and ten thousand webhooks into replies",
     targets={
         "webhook_10k_lost": Target(at_most=0),
         "webhook_10k_doubled": Target(at_most=0),
         "webhook_10k_out_of_order": Target(at_most=0),
         "webhook_10k_accept_p99_ms": Target(at_most=250),
+        "kit_signature_us": Target(at_most=30),
     },
     settings=effective_settings,
     run=measure,
+    library_figures=("kit_signature",),
 )

@@ -18,6 +18,10 @@ SEEDS: dict[str, tuple[bytes, ...]] = {
         b'{"type":"interactive","envelope_id":"e2","payload":{"type":"block_actions","user":{"id":'
         b'"U1ADA"},"channel":{"id":"C1LAB"},"container":{"message_ts":"1.2","thread_ts":"1.1"},'
         b'"actions":[{"action_id":"a","action_ts":"1.3","selected_option":{"value":"v"}}]}}',
+        b'{"type":"reaction_added","user":"U1ADA","reaction":"+1","item_user":"U0BOT","event_ts":"1.3",'
+        b'"item":{"type":"message","channel":"C1LAB","ts":"1.2"}}',
+        b'{"type":"message_metadata_posted","user_id":"U0BOT","channel_id":"C1LAB","message_ts":"1.2",'
+        b'"metadata":{"event_type":"hermes_delivery","event_payload":{"key":"k"}}}',
         b'{"type":"slash_commands","envelope_id":"e3","payload":{"command":"/hermes","text":"hi",'
         b'"user_id":"U1ADA","channel_id":"C1LAB","trigger_id":"1"}}',
     ),

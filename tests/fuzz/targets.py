@@ -24,28 +24,32 @@ from hermes.channels.rest.inbound import read_message, source_of
 from hermes.channels.rest.inbound import to_event as rest_event
 from hermes.channels.slack.inbound import (
     SlackIdentity,
+    arrived_of,
     command_event,
     interaction_event,
     message_event,
     people_of,
-    read_form,
+    reaction_event,
 )
-from hermes.channels.slack.signature import SignatureCheck
 from hermes.channels.slack.wire import (
     Frame,
     WireCall,
     WireCommand,
     WireInteraction,
+    WireMessage,
+    WirePosted,
+    WireReaction,
     decode,
-    decode_message,
+    decode_event,
+    read_form,
 )
 from hermes.channels.telegram.inbound import check_secret, migration_of, read_update
 from hermes.channels.telegram.inbound import to_event as telegram_event
 from hermes.channels.telegram.wire import User
 from hermes.channels.web import inbound as web_inbound
+from hermes.channels.webhook.inbound import SignedCall, proof_of, signed_call
 from hermes.channels.webhook.inbound import to_event as webhook_event
 from hermes.channels.webhook.settings import Route
-from hermes.channels.webhook.signatures import SignedCall, plain_call, proof_of, signed_call
 from hermes.contrib.irc.inbound import IrcIdentity as IrcMe
 from hermes.contrib.irc.inbound import message_event as irc_event
 from hermes.contrib.irc.roster import NickRoster
@@ -58,9 +62,12 @@ from hermes.message.ids import make_id
 from hermes.message.markup.parse import parse
 from hermes.message.markup.split import split
 from hermes.message.markup.write import write
+from hermes.plugins.manifest import load_manifest
 from hermes.ports.channel import HttpRequest
 
 _BOT = User(id=1, is_bot=True, first_name="bot", username="b")
+_SLACK_ROW = load_manifest("hermes.channels.slack").rows.webhook
+_PROOFS = load_manifest("hermes.channels.webhook").rows.proofs
 _SECRET = "a secret of some length"
 _ROUTE = Route(secret=_SECRET, prompt="{a.b[0]} {event} {body}")
 _SCHEMES = ("standard", "github", "gitlab", "hmac")
@@ -91,10 +98,14 @@ def slack(data: bytes) -> None:
 
 
 def _slack_message(data: bytes) -> None:
-    message = decode_message(data)
-    if message is not None:
-        names = dict.fromkeys(people_of(message, _SLACK), "Ada")
-        _keep(message_event(message, _SLACK, names=names, followed=(), raw=data))
+    found = decode_event(data)
+    if isinstance(found, WireMessage):
+        names = dict.fromkeys(people_of(found, _SLACK), "Ada")
+        _keep(message_event(found, _SLACK, names=names, followed=(), raw=data))
+    elif isinstance(found, WireReaction):
+        _keep(reaction_event(found, _SLACK, raw=data))
+    if isinstance(found, WireMessage | WirePosted):
+        arrived_of(found)
 
 
 def _slack_call(data: bytes) -> None:
@@ -154,10 +165,11 @@ def signatures(data: bytes) -> None:
     call = HttpRequest(method="POST", path="/", query={}, headers=headers, body=body)
     for scheme in _SCHEMES:
         route = msgspec.structs.replace(_ROUTE, scheme=scheme)
-        plain = plain_call(route, call)
-        _refusing(partial(check_proof, proof_of(route), plain, secret=_SECRET, now=1.0))
-        _refusing(partial(signed_call, route, plain))
-    _refusing(lambda: SignatureCheck(_SECRET).check(headers, body, now=1.0))
+        _refusing(partial(check_proof, proof_of(route, _PROOFS), call, secret=_SECRET, now=1.0))
+        _refusing(partial(signed_call, route, call))
+    assert _SLACK_ROW is not None
+    assert _SLACK_ROW.proof is not None
+    _refusing(partial(check_proof, _SLACK_ROW.proof, call, secret=_SECRET, now=1.0))
     _refusing(lambda: check_secret(headers, secret=_SECRET))
 
 

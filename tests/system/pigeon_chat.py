@@ -42,7 +42,7 @@ async def write(
 async def _post(
     live: Live, http: aiohttp.ClientSession, message: InboundMessage, *, ahead_s: float
 ) -> tuple[int, str]:
-    body, stamp = event_body(message, sent_at=1.0), f"{SystemClock().now() + ahead_s:.6f}"
+    body, stamp = event_body(message, sent_at=1.0), f"{(SystemClock().now() + ahead_s) * 1000:.0f}"
     headers = {
         "Content-Type": "application/json",
         "X-Pigeon-Timestamp": stamp,

@@ -11,10 +11,10 @@ from typing import Any
 import aiohttp
 import pytest
 
-from hermes.testing.push.faults import Fault
 from hermes.testing.push.platform import SamplePlatform
 from hermes.testing.push.state import SampleSettings
 from hermes.testing.push.webhooks import InboundMessage
+from hermes.testing.stand_in import Fault
 from tests.system.live import Live, live_gateway, model_server, with_model
 from tests.system.moved_clock import LIBRARY, faked, put_clock
 from tests.system.pigeon_chat import pigeon_settings, write
@@ -111,10 +111,10 @@ async def test_a_day_ahead_and_back_again(story: Story) -> None:
     await until(lambda: any("the daily word" in text for text in story.posted()))
 
     # Back again, while a reply waits for its third try.
-    story.pigeon.faults.plan(Fault(kind="server_error", op="send", times=2))
-    tried = len(story.pigeon.calls)
+    story.pigeon.plan(Fault(kind="server_error", op="send", times=2))
+    tried = len(story.pigeon.log)
     await story.write("late")
-    await until(lambda: len(story.pigeon.calls) == tried + 2)
+    await until(lambda: len(story.pigeon.log) == tried + 2)
     story.move(0)
     await until(lambda: "late" in story.posted()[-1])
     third = await story.ask("five")

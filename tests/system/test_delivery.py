@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from hermes.testing.push.faults import Fault
 from hermes.testing.push.platform import SamplePlatform
 from hermes.testing.push.state import SampleSettings
 from hermes.testing.push.tally import read_tally
 from hermes.testing.push.webhooks import InboundMessage
+from hermes.testing.stand_in import Fault
 from tests.system.live import Live, live_gateway, model_server, with_model
 
 CHATS = ("c1", "c2")
@@ -70,7 +70,7 @@ def sends(folder: Path, chat: str) -> list[tuple[float, str, str]]:
 @pytest.mark.req("A26", "A28", "J18")
 async def test_two_replies_to_one_chat_the_first_stuck_in_retry(tmp_path: Path) -> None:
     async with platform(tmp_path) as pigeon, model_server() as url:
-        pigeon.faults.plan(Fault(op="send", kind="server_error", times=2, chat="c1"))
+        pigeon.plan(Fault(op="send", kind="server_error", times=2, chat="c1"))
         more = {
             **with_model(url),
             **connected(pigeon, edit="false"),
@@ -78,7 +78,7 @@ async def test_two_replies_to_one_chat_the_first_stuck_in_retry(tmp_path: Path) 
         }
         async with live_gateway(tmp_path / "home", more) as live:
             await tell(pigeon, live, "one")
-            await until(lambda: ("send", "fault") in pigeon.calls)
+            await until(lambda: ("send", "fault") in pigeon.log)
             await tell(pigeon, live, "two")
             await tell(pigeon, live, "three", chat="c2")
             await until(lambda: any(post.chat == "c2" for post in pigeon.state.posted))

@@ -346,7 +346,7 @@ def _pigeon(pigeon: SamplePlatform) -> dict[str, str]:
 
 async def _write(live: Live, http: aiohttp.ClientSession, text: str) -> None:
     message = InboundMessage(chat="c1", user="c1", text=text, event_id="e1")
-    body, stamp = event_body(message, sent_at=1.0), f"{runtime_of(live.home).at:.6f}"
+    body, stamp = event_body(message, sent_at=1.0), f"{runtime_of(live.home).at * 1000:.0f}"
     headers = {
         "Content-Type": "application/json",
         "X-Pigeon-Timestamp": stamp,

@@ -21,11 +21,11 @@ from hermes.ports.outbox import DeliveryRecord, NewDelivery
 from hermes.ports.store import Store
 from hermes.ports.turns import Begin, Commit, TurnResult
 from hermes.testing.push.channel import SampleChannel
-from hermes.testing.push.faults import Fault, FaultKind
 from hermes.testing.push.platform import SamplePlatform
 from hermes.testing.push.settings import ChannelSettings
 from hermes.testing.push.state import SampleSettings
 from hermes.testing.push.tally import read_tally
+from hermes.testing.stand_in import Fault, FaultKind
 from tests.stores.opening import open_store
 
 TIMING = OutboxTiming(
@@ -131,7 +131,7 @@ class Gateway:
 
     def fault(self, *kinds: FaultKind) -> None:
         for kind in kinds:
-            self.pigeon.faults.plan(Fault(op="send", kind=kind))
+            self.pigeon.plan(Fault(op="send", kind=kind, retry_after=0))
 
     async def row(self, name: str) -> DeliveryRecord:
         timeline = await self.store.timeline(f"m_{name}")
@@ -197,8 +197,8 @@ async def test_with_keys_every_reply_stands_exactly_once_in_spite_of_faults(make
         "reset_after",
         "server_error",
         "reset_before",
-        "garbage_after",
-        "hang_after",
+        "garbage",
+        "hang",
         "reset_after",
     )
     names = [f"r{number:02}" for number in range(12)]
@@ -217,7 +217,7 @@ async def test_with_keys_every_reply_stands_exactly_once_in_spite_of_faults(make
 @pytest.mark.req("J17", "J18")
 async def test_with_keys_a_crash_on_the_wire_repeats_nothing(make) -> None:
     gateway = await make(keys=True)
-    gateway.fault("hang_after")
+    gateway.fault("hang")
     await gateway.reply("once")
     await gateway.start()
     await until(lambda: gateway.texts() == ["once"])
@@ -257,7 +257,7 @@ async def test_with_history_a_lost_answer_is_looked_up(make) -> None:
 @pytest.mark.req("A28", "J18")
 async def test_a_platform_that_stays_down_ends_in_the_dead_letters(make) -> None:
     gateway = await make(keys=True)
-    gateway.pigeon.faults.plan(Fault(op="send", kind="server_error", times=16))
+    gateway.pigeon.plan(Fault(op="send", kind="server_error", times=16))
     await gateway.reply("doomed")
     await gateway.reply("next")
 

@@ -20,6 +20,7 @@ from hermes.testing.model_script import ScriptedTurn
 from hermes.testing.openai_shape import ShapeError, read_request
 from hermes.testing.responses_server import ResponsesServer
 from hermes.testing.scripted_http import Out, ReceivedRequest, ScriptedHttp
+from hermes.testing.turn_server import STREAM_END, STREAM_HEAD
 from tests.system.live import Live, live_gateway
 from tests.system.test_v1_gateway import anthropic_client, key_of, openai_client
 
@@ -83,11 +84,11 @@ class RecordingModel(ScriptedHttp):
             tokens_in=3,
             top_logprobs=(request.top_logprobs or 0) if request.logprobs else None,
         )
-        out.raw(frames.STREAM_HEAD)
+        out.raw(STREAM_HEAD)
         for one in (frames.opening, frames.text, frames.closing):
             for frame in one(answer, usage=True):
                 out.raw(frame)
-        out.raw(frames.STREAM_END)
+        out.raw(STREAM_END)
 
 
 def configure(home: Path, providers: dict[str, dict[str, str]]) -> None:

@@ -42,7 +42,7 @@ class Driver:
         self._place = place
         self._session = session
         self._clock = SystemClock()
-        self._stamp = 0.0
+        self._stamp = 0
         self.promises: dict[str, Promise] = {}
         self.order: dict[str, list[str]] = {}
         self.findings: list[str] = []
@@ -133,8 +133,8 @@ class Driver:
     async def _webhook(self, said: Said, promise: Promise, *, address: GatewayAddress) -> bool:
         message = InboundMessage(chat=said.chat, user=said.chat, text=said.text, event_id=said.id)
         body = event_body(message, sent_at=1.0)
-        self._stamp = max(self._clock.now(), self._stamp + 1e-6)
-        stamp = f"{self._stamp:.6f}"
+        self._stamp = max(round(self._clock.now() * 1000), self._stamp + 1)
+        stamp = str(self._stamp)
         headers = {
             "Content-Type": "application/json",
             "X-Pigeon-Timestamp": stamp,

@@ -29,7 +29,6 @@ MAY_USE_NETWORK = (
     # Other protocols than HTTP; what is sent over them stands between the sides of `channel.send`.
     "channels/email/",
     "channel_kit/socket_session.py",
-    "channels/slack/socket_mode.py",
     "contrib/irc/",
     # The SDK's HTTP library over the one client: by itself it connects to nothing.
     "adapters/a2a/",
@@ -204,7 +203,9 @@ def _wire_name(source: Source, call: ast.Call, name: str) -> ast.expr | None:
 def _manifest_names(source: Source) -> Iterator[str]:
     """Yield the platforms of a channel's folder, one for each manifest."""
     for path in sorted((_PACKAGE / source.path).parent.glob("*.toml")):
-        yield tomllib.loads(path.read_text(encoding="utf-8"))["name"]
+        # A stand-in's rows have no name.
+        if name := tomllib.loads(path.read_text(encoding="utf-8")).get("name"):
+            yield name
 
 
 def _given(

@@ -17,11 +17,9 @@ from hermes.outbox.chunks import split
 from hermes.outbox.marks import REPEAT_PREFIX
 from hermes.plugins.manifest import load_manifest
 from hermes.testing.matrix.people import MatrixStandIn, room_id
-from hermes.testing.push.faults import Fault as PigeonFault
-from hermes.testing.push.faults import FaultKind
 from hermes.testing.push.platform import SamplePlatform
 from hermes.testing.push.state import MAX_CHARS, PostedMessage
-from hermes.testing.stand_in import Fault, File, StandIn
+from hermes.testing.stand_in import Fault, FaultKind, File, StandIn
 from hermes.testing.stand_in import PersonMessage as Spoken
 from hermes.testing.telegram.server import TelegramStandIn
 from tests.torture.homes import SIGNING_SECRET, TOKEN, Mode
@@ -101,7 +99,7 @@ class PigeonPlace:
         """The driver knows where the gateway is."""
 
     def plan(self, kind: FaultKind, *, chat: str) -> None:
-        self._pigeon.faults.plan(PigeonFault(op="send", kind=kind, chat=chat))
+        self._pigeon.plan(Fault(op="send", kind=kind, chat=chat))
 
     async def say(self, said: Said) -> str:
         raise NotImplementedError("the driver writes to pigeon itself")

@@ -12,7 +12,7 @@ from typing import Literal
 
 import msgspec
 
-from hermes.testing.push.faults import FaultKind
+from hermes.testing.stand_in import FaultKind
 from tests.torture.homes import START_GRANT, Mode
 
 _HEAD = b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sII", 13, b"IHDR", 8, 8) + bytes(9)

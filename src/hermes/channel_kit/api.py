@@ -157,21 +157,24 @@ class Api:
         limit: int,
         headers: Mapping[str, str] = _NO_HEADERS,
         timeout_s: float = _DOWNLOAD_S,
+        most_hops: int = _MOST_HOPS,
     ) -> PlatformAnswer:
         """Return a file of the platform; raise `TooLarge` above `limit`, otherwise a delivery error.
 
         Redirects are followed on the platform's own hosts; the token goes to the first address only.
+        With `most_hops` 0 a redirect is a refusal, such as one to a page where people sign in.
         """
         url = self._address(path)
         sent = {**self._headers, **(await self._token_headers()), **headers}
-        for _ in range(_MOST_HOPS + 1):
+        for hop in range(most_hops + 1):
             answer = await self._fetched(url, headers=sent, limit=limit, timeout_s=timeout_s)
             if answer.status not in _REDIRECTS:
                 self._raise_refusal(answer, "download")
                 return answer
-            url, sent = self._next_hop(url, answer), {}
+            if hop < most_hops:
+                url, sent = self._next_hop(url, answer), {}
         raise DeliveryRejected(
-            f"{self._platform}: a file could not be read: it is redirected more than {_MOST_HOPS} times",
+            f"{self._platform}: a file could not be read: it is redirected more than {most_hops} times",
             FailureClass.REJECTED,
         )
 

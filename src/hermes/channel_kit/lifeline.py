@@ -38,11 +38,11 @@ class Lifeline:
     # Any: what may be sent into a coroutine, which is nothing.
     def run(self, work: Coroutine[Any, Any, None], name: str) -> None:
         """Run a receiver: its error is the reason why the channel is lost, and so is its end."""
-        self._own(self._received(work, name), name)
+        self._own(self._received(work, name), name, work=work)
 
     def run_aside(self, work: Coroutine[Any, Any, None], name: str) -> None:
         """Run a task that the channel can do without: its error is logged and ends nothing."""
-        self._own(self._beside(work, name), name)
+        self._own(self._beside(work, name), name, work=work)
 
     def end(self, why: HermesError) -> None:
         """End the life for a reason; one that was there before stays."""
@@ -91,10 +91,14 @@ class Lifeline:
         except Exception:  # noqa: BLE001
             _log.exception("channel.task_failed", platform=self._platform, task=name)
 
-    def _own(self, work: Coroutine[Any, Any, None], name: str) -> None:
-        task = asyncio.create_task(work, name=f"{self._platform} {name}")
+    def _own(
+        self, run: Coroutine[Any, Any, None], name: str, *, work: Coroutine[Any, Any, None]
+    ) -> None:
+        task = asyncio.create_task(run, name=f"{self._platform} {name}")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        # What was cancelled before it began has not begun its work either.
+        task.add_done_callback(lambda _task: work.close())
 
 
 # Any: their results do not matter.

@@ -99,7 +99,7 @@ def sign(
     `secret` is the private key where the platform signs with one. A place in the body is not filled.
     """
     if row.time:
-        stamp = str(int(now * (1000 if row.time_in == "ms" else 1)))
+        stamp = str(round(now * 1000) if row.time_in == "ms" else int(now))
         request = _with(request, row.time, stamp)
     if row.kind == "shared":
         return _with(request, row.at, row.prefix + secret)
@@ -161,10 +161,18 @@ def _check_shared(row: ProofRow, shown: str, secret: str) -> bytes:
 def _candidates(row: ProofRow, shown: str) -> list[bytes]:
     """Return the signatures that a call shows, without their prefix."""
     texts = shown.split(row.many)[:_MOST_SIGNATURES] if row.many else [shown]
-    bare = [one[len(row.prefix) :] for one in texts if one.startswith(row.prefix)]
+    if row.bare:
+        bare = [one[_prefix_length(row.prefix, one) :] for one in texts]
+    else:
+        bare = [one[len(row.prefix) :] for one in texts if one.startswith(row.prefix)]
     if row.code == "hex":
         bare = [one.lower() for one in bare]
     return [one.encode(errors="replace") for one in bare]
+
+
+def _prefix_length(prefix: str, shown: str) -> int:
+    """Return how long the prefix of a signature is that may have none."""
+    return len(prefix) if shown[: len(prefix)].lower() == prefix.lower() else 0
 
 
 def _made(row: ProofRow, signed: bytes, secret: str) -> str:

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Final
 
+import msgspec
 import structlog
 
 from hermes.channel_kit.bounded_map import BoundedMap
@@ -183,9 +184,11 @@ class WebhookDoor:
         is_malformed = isinstance(error, BadRequest | TooLarge)
         status = self._row.malformed if is_malformed else self._row.refused
         if status:
-            return HttpResponse(status=status, content_type="text/plain")
-        shown = error if isinstance(error, Refused) else Refused("the message cannot be stored")
-        return error_response(shown)
+            answer = HttpResponse(status=status, content_type="text/plain")
+        else:
+            shown = error if isinstance(error, Refused) else Refused("the message cannot be stored")
+            answer = error_response(shown)
+        return msgspec.structs.replace(answer, headers={**answer.headers, **self._row.final})
 
     def _secret(self, name: str) -> str:
         return self._secrets.get(name, "")

@@ -24,6 +24,7 @@ from hermes.ports.channel_rows import (
     AnswerRow,
     ChannelRows,
     MediaRow,
+    ProofRow,
     RateRow,
     RefusalRow,
     SocketRow,
@@ -106,6 +107,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     home_channel_env: str = ""
     setup: SetupRows = SetupRows()
     webhook: WebhookRow | None = None
+    proofs: Mapping[str, ProofRow] = {}
     answer: AnswerRow = AnswerRow()
     refusal: tuple[RefusalRow, ...] = ()
     rate: tuple[RateRow, ...] = ()
@@ -121,6 +123,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         """The rows that the parts of `channel_kit` read."""
         return ChannelRows(
             webhook=self.webhook,
+            proofs=self.proofs,
             answer=self.answer,
             refusal=self.refusal,
             rate=self.rate,

@@ -25,8 +25,8 @@ class ProofRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     other entry of `signs` stands for itself.
 
     `secret` is the setting that holds the key, and `key` says how it is read: as it stands, as base64
-    (`whsec`: after that prefix), or as hex. `prefix` stands before the signature; with `many`, several
-    signatures are separated by it, and one must fit. `time` is where the call says when it was signed,
+    (`whsec`: after that prefix), or as hex. `prefix` stands before the signature (with `bare`, in any case or not at all); with
+    `many`, several signatures are separated by it, and one must fit. `time` is where the call says when it was signed,
     in seconds or milliseconds, and `window_s` how far that may be from now. `sorted` sorts what is
     signed before it is joined; `seeded` makes an Ed25519 key of a secret, repeated up to 32 bytes.
     """
@@ -39,6 +39,7 @@ class ProofRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     key: Literal["text", "whsec", "base64", "hex"] = "text"
     signs: tuple[str, ...] = ("body",)
     prefix: str = ""
+    bare: bool = False
     many: str = ""
     time: str = ""
     time_in: Literal["s", "ms"] = "s"
@@ -70,7 +71,8 @@ class WebhookRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     `answer_s` is how long the platform waits for an answer; a message that is not stored by then is
     answered with 503, and it sends it again. `accepted` is the status for a message that is stored,
     `refused` the one for a message that is refused for good, `malformed` the one for a call that cannot
-    be read (0: that of the error). With `once`, a call is accepted once under its signature, which must
+    be read (0: that of the error); `final` are headers of either answer, by which the platform knows that
+    it need not repeat the call. With `once`, a call is accepted once under its signature, which must
     have a time; that fits platforms that sign each repeat anew.
     """
 
@@ -84,6 +86,7 @@ class WebhookRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     accepted: int = 200
     refused: int = 0
     malformed: int = 0
+    final: Mapping[str, str] = {}
     once: bool = False
 
 
@@ -174,9 +177,10 @@ class SocketRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class ChannelRows(msgspec.Struct, frozen=True, kw_only=True):
-    """The rows of one manifest."""
+    """The rows of one manifest; `proofs` are those by name among which an operator chooses."""
 
     webhook: WebhookRow | None = None
+    proofs: Mapping[str, ProofRow] = {}
     answer: AnswerRow = AnswerRow()
     refusal: tuple[RefusalRow, ...] = ()
     rate: tuple[RateRow, ...] = ()

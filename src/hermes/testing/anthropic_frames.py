@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from hermes.testing.model_script import ScriptedTurn, split
+from hermes.testing.turn_server import chunk, whole
 
 _encode = msgspec.json.encode
 _TYPES = {
@@ -19,11 +20,6 @@ _TYPES = {
     529: "overloaded_error",
 }
 _STOPS = {None: "end_turn", "length": "max_tokens", "refusal": "refusal"}
-STREAM_HEAD = (
-    b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\n"
-    b"Cache-Control: no-cache\r\nTransfer-Encoding: chunked\r\n\r\n"
-)
-STREAM_END = b"0\r\n\r\n"
 SIGNATURE = "c2NyaXB0ZWQ="
 
 
@@ -73,21 +69,11 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
         }
 
 
-def whole(status: int, body: bytes, *, headers: tuple[tuple[str, str], ...] = ()) -> bytes:
-    """Return a complete JSON answer."""
-    extra = "".join(f"{name}: {value}\r\n" for name, value in headers)
-    head = (
-        f"HTTP/1.1 {status} Status\r\nContent-Type: application/json\r\n"
-        f"Content-Length: {len(body)}\r\n{extra}\r\n"
-    )
-    return head.encode() + body
-
-
 def error(status: int, message: str, *, headers: tuple[tuple[str, str], ...] = ()) -> bytes:
     """Return an error in Anthropic's shape."""
     detail = {"type": _TYPES.get(status, "api_error"), "message": message}
     body = {"type": "error", "error": detail, "request_id": "req_scripted"}
-    return whole(status, _encode(body), headers=headers)
+    return whole(status, body, headers=headers)
 
 
 def scripted_error(turn: ScriptedTurn) -> bytes:
@@ -107,7 +93,7 @@ def completion(answer: Answer) -> bytes:
     for id_, name, arguments in answer.tools:
         use = {"id": id_, "name": name, "input": msgspec.Raw(arguments.encode())}
         content.append({"type": "tool_use", **use})
-    return whole(200, _encode(answer.message(content, stop=answer.stop_reason)))
+    return whole(200, answer.message(content, stop=answer.stop_reason))
 
 
 def opening(answer: Answer) -> Iterator[bytes]:
@@ -165,5 +151,4 @@ def _delta(index: int, delta: dict[str, Any]) -> bytes:
 
 
 def _event(kind: str, **fields: object) -> bytes:
-    data = b"event: %s\ndata: %s\n\n" % (kind.encode(), _encode({"type": kind, **fields}))
-    return b"%x\r\n%s\r\n" % (len(data), data)
+    return chunk(b"event: %s\ndata: %s\n\n" % (kind.encode(), _encode({"type": kind, **fields})))

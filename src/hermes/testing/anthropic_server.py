@@ -7,12 +7,7 @@ standard input closes.
 import argparse
 import asyncio
 import os
-import sys
-import threading
-from collections.abc import Awaitable, Callable
-from typing import cast
 
-import httptools
 import msgspec
 
 from hermes.testing import anthropic_frames as frames
@@ -25,12 +20,12 @@ from hermes.testing.anthropic_shape import (
     text_of,
 )
 from hermes.testing.model_script import Script, SeenConversation, answer_by_text
+from hermes.testing.scripted_http import ReceivedRequest, Sleep
+from hermes.testing.turn_server import TurnFrames, TurnServer, serve
 
-Sleep = Callable[[float], Awaitable[None]]
 Headers = dict[str, str]
 
-_MAX_BODY = 33_554_432
-_PATH = b"/v1/messages"
+_PATH = "/v1/messages"
 _VERSIONS = frozenset({"2023-01-01", "2023-06-01", "2026-10-21"})
 _OAUTH_BETA = "oauth-2025-04-20"
 
@@ -63,7 +58,7 @@ def seen_in(request: MessagesRequest) -> SeenConversation:
     return SeenConversation(len(asking), text_of(asking[-1].content) if asking else "", results)
 
 
-class AnthropicServer:
+class AnthropicServer(TurnServer):
     """The server; used in a test as `async with AnthropicServer() as server`.
 
     With a `key` only that credential is accepted, without one any.
@@ -76,41 +71,40 @@ class AnthropicServer:
         key: str | None = None,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
+        super().__init__(sleep=sleep)
         self._script = script
         self._key = key
-        self._server: asyncio.Server | None = None
-        self._connections: set[_Connection] = set()
-        self.sleep = sleep
         self.invocations: list[Invocation] = []
-        self.disconnected = asyncio.Event()
-        self.port = 0
 
-    @property
-    def base_url(self) -> str:
-        """The address to configure as `base_url`."""
-        return f"http://127.0.0.1:{self.port}"
+    def refuse(self, text: str) -> bytes:
+        """Return the answer to what is no request."""
+        return frames.error(400, text)
 
-    async def start(self, port: int = 0) -> None:
-        """Listen on loopback."""
-        loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(
-            lambda: _Connection(self, self._connections), "127.0.0.1", port, backlog=1024
-        )
-        self.port = self._server.sockets[0].getsockname()[1]
+    def read(self, call: ReceivedRequest) -> TurnFrames | bytes:
+        """Return what is to be played for a request, or its refusal."""
+        try:
+            request = self._request(call)
+        except Refusal as refusal:
+            return frames.error(refusal.status, str(refusal))
+        except ShapeError as error:
+            return frames.error(400, str(error))
+        answer = self.invoke(request, call.headers, body=call.body)
+        if answer.turn.fault == "status":
+            return TurnFrames(answer.turn, frames.scripted_error(answer.turn))
+        if not request.stream:
+            return TurnFrames(answer.turn, frames.completion(answer))
+        parts = (frames.opening(answer), frames.text(answer), frames.closing(answer))
+        return TurnFrames(answer.turn, b"", *parts)
 
-    async def close(self) -> None:
-        """Stop listening and drop every connection."""
-        if self._server is not None:
-            self._server.close()
-        for connection in tuple(self._connections):
-            connection.drop()
-
-    async def __aenter__(self) -> "AnthropicServer":
-        await self.start()
-        return self
-
-    async def __aexit__(self, *_error: object) -> None:
-        await self.close()
+    def _request(self, call: ReceivedRequest) -> MessagesRequest:
+        if call.path.partition("?")[0] != _PATH:
+            raise Refusal(404, "Not found")
+        if call.method != "POST":
+            raise Refusal(405, "Method Not Allowed")
+        self.check_head(call.headers)
+        if call.is_too_long:
+            raise Refusal(413, "Request exceeds the maximum allowed number of bytes.")
+        return read_request(call.body)
 
     def check_head(self, headers: Headers) -> None:
         """Raise `Refusal` for a request without the headers that every call needs."""
@@ -148,156 +142,13 @@ class AnthropicServer:
         )
 
 
-class _Connection(asyncio.Protocol):
-    """One client; a turn without waits is answered at once, any other in its own task."""
-
-    def __init__(self, server: AnthropicServer, connections: "set[_Connection]") -> None:
-        self._server = server
-        self._connections = connections
-        self._parser = httptools.HttpRequestParser(self)
-        self._transport: asyncio.Transport | None = None
-        self._task: asyncio.Task[None] | None = None
-        self._url = b""
-        self._headers: Headers = {}
-        self._body = bytearray()
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # cast: a stream server always passes a stream transport; uvloop's has no common base.
-        self._transport = cast("asyncio.Transport", transport)
-        self._connections.add(self)
-
-    def connection_lost(self, _error: Exception | None) -> None:
-        self._connections.discard(self)
-        self._transport = None
-        if self._task is not None:
-            self._task.cancel()
-            self._server.disconnected.set()
-
-    def drop(self) -> None:
-        if self._transport is not None:
-            self._transport.abort()
-
-    def data_received(self, data: bytes) -> None:
-        try:
-            self._parser.feed_data(data)
-        except httptools.HttpParserError:
-            self._write(frames.error(400, "The request is not valid HTTP."))
-            self.drop()
-
-    def on_message_begin(self) -> None:
-        self._url, self._headers = b"", {}
-        self._body.clear()
-
-    def on_url(self, url: bytes) -> None:
-        self._url += url
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        self._headers[name.decode().lower()] = value.decode(errors="replace")
-
-    def on_body(self, body: bytes) -> None:
-        if len(self._body) <= _MAX_BODY:
-            self._body += body
-
-    def on_message_complete(self) -> None:
-        try:
-            request = self._request()
-        except Refusal as refusal:
-            self._write(frames.error(refusal.status, str(refusal)))
-            return
-        except ShapeError as error:
-            self._write(frames.error(400, str(error)))
-            return
-        answer = self._server.invoke(request, self._headers, body=bytes(self._body))
-        turn = answer.turn
-        if turn.delay_s or turn.gap_s or turn.fault == "hang":
-            self._task = asyncio.get_running_loop().create_task(self._slowly(request, answer))
-        else:
-            self._at_once(request, answer)
-
-    def _request(self) -> MessagesRequest:
-        if self._url.partition(b"?")[0] != _PATH:
-            raise Refusal(404, "Not found")
-        if self._parser.get_method() != b"POST":
-            raise Refusal(405, "Method Not Allowed")
-        self._server.check_head(self._headers)
-        if len(self._body) > _MAX_BODY:
-            raise Refusal(413, "Request exceeds the maximum allowed number of bytes.")
-        return read_request(bytes(self._body))
-
-    def _at_once(self, request: MessagesRequest, answer: frames.Answer) -> None:
-        if answer.turn.fault == "status":
-            self._write(frames.scripted_error(answer.turn))
-        elif not request.stream:
-            self._write(frames.completion(answer))
-        else:
-            self._write(frames.STREAM_HEAD)
-            self._write(b"".join((*frames.opening(answer), *frames.text(answer))))
-            self._finish(answer)
-
-    def _finish(self, answer: frames.Answer) -> None:
-        if answer.turn.fault == "cut":
-            self._break()
-            return
-        if answer.turn.fault is None:
-            self._write(b"".join(frames.closing(answer)))
-        self._write(frames.STREAM_END)
-
-    async def _slowly(self, request: MessagesRequest, answer: frames.Answer) -> None:
-        turn, sleep = answer.turn, self._server.sleep
-        await sleep(turn.delay_s)
-        if turn.fault == "status" or not request.stream:
-            self._task = None
-            self._at_once(request, answer)
-            return
-        self._write(frames.STREAM_HEAD)
-        for frame in frames.opening(answer):
-            self._write(frame)
-        for frame in frames.text(answer):
-            self._write(frame)
-            if turn.gap_s:
-                await sleep(turn.gap_s)
-        if turn.fault == "hang":
-            await asyncio.Event().wait()
-        self._task = None
-        self._finish(answer)
-
-    def _write(self, data: bytes) -> None:
-        if self._transport is not None:
-            self._transport.write(data)
-
-    def _break(self) -> None:
-        """Close without the end of the chunked body, after everything written was sent."""
-        if self._transport is not None:
-            self._transport.close()
-
-
-async def serve(*, port: int, key: str | None) -> None:
-    """Run the server until standard input closes."""
-    loop = asyncio.get_running_loop()
-    ended = asyncio.Event()
-
-    def wait_for_end() -> None:
-        while sys.stdin.buffer.read(4096):
-            pass
-        loop.call_soon_threadsafe(ended.set)
-
-    server = AnthropicServer(key=key)
-    await server.start(port)
-    where = {"port": server.port, "base_url": server.base_url, "pid": os.getpid()}
-    sys.stdout.buffer.write(msgspec.json.encode(where) + b"\n")
-    sys.stdout.buffer.flush()
-    threading.Thread(target=wait_for_end, daemon=True).start()
-    await ended.wait()
-    await server.close()
-
-
 def main(arguments: list[str] | None = None) -> None:
     """Run the server as a program."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--port", type=int, default=0, help="0 takes any free one")
     parser.add_argument("--key", help="the credential that callers must show")
     options = parser.parse_args(arguments)
-    asyncio.run(serve(port=options.port, key=options.key))
+    asyncio.run(serve(AnthropicServer(key=options.key), port=options.port))
 
 
 if __name__ == "__main__":

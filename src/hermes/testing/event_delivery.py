@@ -12,6 +12,8 @@ import aiohttp
 import msgspec
 from aiohttp import WSMsgType, web
 
+from hermes.channel_kit.proof import sign
+from hermes.plugins.manifest import load_manifest
 from hermes.ports.channel import HttpRequest
 from hermes.ports.clock import Clock
 from hermes.testing.call_rules import Json, SiteRefusal, fill
@@ -21,6 +23,15 @@ _MAX_WAIT_S = 60.0
 Sleep = Callable[[float], Awaitable[None]]
 # Returns a call with its proof, made at this time: see `channel_kit.proof.sign`.
 Sign = Callable[[HttpRequest, float], HttpRequest]
+
+
+def proof_signer(package: str, secret: str, *, url: str = "") -> Sign:
+    """Return how the platform of a channel's package proves its calls, by the row that the channel reads."""
+    row = load_manifest(package).rows.webhook
+    assert row is not None
+    assert row.proof is not None
+    proof = row.proof
+    return lambda call, now: sign(proof, call, secret=secret, now=now, url=url)
 
 
 class PushRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -8,6 +8,7 @@ import msgspec
 
 from hermes.testing.gemini_shape import BatchEmbedRequest, EmbedRequest
 from hermes.testing.model_script import ScriptedTurn
+from hermes.testing.turn_server import chunk, whole
 
 _encode = msgspec.json.encode
 _DIMENSIONS = 8
@@ -21,10 +22,6 @@ _STATUSES = {
     503: "UNAVAILABLE",
     504: "DEADLINE_EXCEEDED",
 }
-STREAM_HEAD = (
-    b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
-)
-STREAM_END = b"0\r\n\r\n"
 # The service's signature of a thought: bytes that only it can read.
 SIGNATURE = "c2lnbmVkK2J5L3RoZStzdGFuZC1pbj8="
 
@@ -70,16 +67,6 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
             "modelVersion": self.model,
             "responseId": self.id,
         }
-
-
-def whole(status: int, body: Json) -> bytes:
-    """Return a complete JSON answer."""
-    data = _encode(body)
-    head = (
-        f"HTTP/1.1 {status} Status\r\nContent-Type: application/json; charset=UTF-8\r\n"
-        f"Content-Length: {len(data)}\r\n\r\n"
-    )
-    return head.encode() + data
 
 
 def error(status: int, message: str, *, details: tuple[Json, ...] = ()) -> bytes:
@@ -152,6 +139,5 @@ def _calls(answer: Answer) -> list[Json]:
     return made
 
 
-def _frame(chunk: Json) -> bytes:
-    data = b"data: %s\r\n\r\n" % _encode(chunk)
-    return b"%x\r\n%s\r\n" % (len(data), data)
+def _frame(told: Json) -> bytes:
+    return chunk(b"data: %s\r\n\r\n" % _encode(told))

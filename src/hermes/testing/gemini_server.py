@@ -8,7 +8,6 @@ named `gemini-3...` sign their answers and require the signatures back.
 import asyncio
 import os
 import re
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
@@ -23,10 +22,9 @@ from hermes.testing.gemini_shape import (
     read_json,
 )
 from hermes.testing.model_script import Script, SeenConversation, answer_by_text
+from hermes.testing.scripted_http import ReceivedRequest, Sleep
+from hermes.testing.turn_server import TurnFrames, TurnServer
 
-Sleep = Callable[[float], Awaitable[None]]
-
-_MAX_HEAD = 65_536
 _PATH = re.compile(r"/(v1beta|v1)/((?:models|tunedModels)/([^/:]+)):(\w+)")
 _METHODS = frozenset({"streamGenerateContent", "generateContent", "batchEmbedContents"})
 _BAD_KEY = {
@@ -44,12 +42,6 @@ class GeminiCall(msgspec.Struct, frozen=True):
     headers: dict[str, str]
     # Any: JSON of the caller's.
     body: dict[str, Any]
-
-
-class _Head(msgspec.Struct, frozen=True):
-    method: str
-    target: str
-    headers: dict[str, str]
 
 
 class _Call(msgspec.Struct, frozen=True):
@@ -70,7 +62,7 @@ def seen_in(request: GenerateRequest) -> SeenConversation:
     return SeenConversation(len(asked), asked[-1].text if asked else "", tuple(results))
 
 
-class GeminiServer:
+class GeminiServer(TurnServer):
     """The server; used in a test as `async with GeminiServer() as server`.
 
     Without `ids` its function calls have no id, as with older models.
@@ -84,80 +76,43 @@ class GeminiServer:
         ids: bool = True,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
+        super().__init__(sleep=sleep)
         self._script = script
         self._ids = ids
-        self._sleep = sleep
-        self._server: asyncio.Server | None = None
-        self._serving: set[asyncio.Task[None]] = set()
         self.key = key
         self.requests: list[GeminiCall] = []
         self.calls = 0
-        self.disconnected = asyncio.Event()
-        self.port = 0
 
-    @property
-    def base_url(self) -> str:
-        """The address to configure as `base_url`."""
-        return f"http://127.0.0.1:{self.port}"
+    def refuse(self, text: str) -> bytes:
+        """Return the answer to what is no request."""
+        return frames.error(400, text)
 
-    async def __aenter__(self) -> "GeminiServer":
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, limit=_MAX_HEAD)
-        self.port = self._server.sockets[0].getsockname()[1]
-        return self
-
-    async def __aexit__(self, *_error: object) -> None:
-        if self._server is not None:
-            self._server.close()
-        for task in tuple(self._serving):
-            task.cancel()
-        await asyncio.gather(*self._serving, return_exceptions=True)
-
-    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.get_running_loop().create_task(self._serve(reader, writer))
-        self._serving.add(task)
-        task.add_done_callback(self._serving.discard)
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def read(self, call: ReceivedRequest) -> TurnFrames | bytes:
+        """Return what is to be played for a request, or its answer at once."""
+        called = self._called(call)
+        if isinstance(called, bytes):
+            return called
         try:
-            while (head := await _read_head(reader)) is not None:
-                body = await reader.readexactly(int(head.headers.get("content-length", "0")))
-                await self._answer(head, body, reader=reader, writer=writer)
-        except (asyncio.IncompleteReadError, ConnectionError):
-            self.disconnected.set()
-        finally:
-            writer.close()
-
-    async def _answer(
-        self,
-        head: _Head,
-        body: bytes,
-        *,
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-    ) -> None:
-        call = self._called(head)
-        if isinstance(call, bytes):
-            writer.write(call)
-            return
-        try:
-            self.requests.append(
-                GeminiCall(head.method, head.target, head.headers, read_json(body))
-            )
-            if call.method == "batchEmbedContents":
-                batch = read_embed(body)
-                check_embed(batch, call.resource)
-                writer.write(frames.embeddings(batch))
-                return
-            request = read_generate(body)
-            check_generate(request, call.model)
+            body = read_json(call.body)
+            self.requests.append(GeminiCall(call.method, call.path, call.headers, body))
+            if called.method == "batchEmbedContents":
+                batch = read_embed(call.body)
+                check_embed(batch, called.resource)
+                return frames.embeddings(batch)
+            request = read_generate(call.body)
+            check_generate(request, called.model)
         except ShapeError as error:
-            writer.write(frames.error(400, str(error)))
-            return
-        await self._generate(call, request, reader=reader, writer=writer)
+            return frames.error(400, str(error))
+        answer = self._scripted(request, called.model)
+        if answer.turn.fault == "status":
+            return TurnFrames(answer.turn, frames.scripted_error(answer.turn))
+        if called.method == "generateContent":
+            return TurnFrames(answer.turn, frames.completion(answer))
+        return TurnFrames(answer.turn, text=frames.text(answer), closing=frames.closing(answer))
 
-    def _called(self, head: _Head) -> _Call | bytes:
+    def _called(self, head: ReceivedRequest) -> _Call | bytes:
         """Return the called method, or the refusal."""
-        path, _, query = head.target.partition("?")
+        path, _, query = head.path.partition("?")
         found = _PATH.fullmatch(path)
         if head.method != "POST" or found is None or found[4] not in _METHODS:
             return frames.error(404, f"{head.method} {path} is not found.")
@@ -174,45 +129,6 @@ class GeminiServer:
             said = f"API key not valid: {shown}. Please pass a valid API key."
             return frames.error(400, said, details=(_BAD_KEY,))
         return _Call(found[2], found[3], found[4])
-
-    async def _generate(
-        self,
-        call: _Call,
-        request: GenerateRequest,
-        *,
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-    ) -> None:
-        answer = self._scripted(request, call.model)
-        turn = answer.turn
-        if turn.delay_s:
-            await self._sleep(turn.delay_s)
-        if turn.fault == "status":
-            writer.write(frames.scripted_error(turn))
-            return
-        if call.method == "generateContent":
-            writer.write(frames.completion(answer))
-            return
-        writer.write(frames.STREAM_HEAD)
-        for frame in frames.text(answer):
-            writer.write(frame)
-            if turn.gap_s:
-                await self._sleep(turn.gap_s)
-        await self._finish(answer, reader=reader, writer=writer)
-
-    async def _finish(
-        self, answer: frames.Answer, *, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
-        fault = answer.turn.fault
-        if fault == "hang":
-            # A waiting client sends nothing: an empty read means that it has left.
-            await reader.readexactly(1)
-        if fault == "cut":
-            writer.close()
-            return
-        if fault is None:
-            writer.writelines(frames.closing(answer))
-        writer.write(frames.STREAM_END)
 
     def _scripted(self, request: GenerateRequest, model: str) -> frames.Answer:
         self.calls += 1
@@ -231,17 +147,3 @@ class GeminiServer:
                 for index, tool in enumerate(turn.tools)
             ),
         )
-
-
-async def _read_head(reader: asyncio.StreamReader) -> _Head | None:
-    """Return the head of the next request; None if the client has left between two."""
-    try:
-        raw = await reader.readuntil(b"\r\n\r\n")
-    except asyncio.IncompleteReadError as error:
-        if error.partial:
-            raise
-        return None
-    first, *lines = raw.decode("latin-1").rstrip().split("\r\n")
-    method, target, _version = first.split(" ")
-    pairs = (line.partition(":") for line in lines)
-    return _Head(method, target, {name.lower(): value.strip() for name, _, value in pairs})

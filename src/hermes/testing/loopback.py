@@ -114,8 +114,8 @@ class LineLoopback(ABC):
 
 
 async def lose(request: web.Request, fault: Fault, released: asyncio.Event) -> None:
-    """Drop the answer of a call that took effect; one that hangs is dropped when released."""
-    if fault.kind == "hang":
+    """Drop the answer of a call; one that hangs is dropped when released."""
+    if fault.kind in ("hang", "hang_before"):
         await released.wait()
     if request.transport is not None:
         request.transport.abort()

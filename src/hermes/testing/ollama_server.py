@@ -11,9 +11,10 @@ import msgspec
 
 from hermes.testing.model_script import Script, ScriptedTurn, SeenConversation, answer_by_text
 from hermes.testing.ollama_shape import ChatRequest, ShapeError, read_chat, read_embed
-from hermes.testing.scripted_http import Out, ReceivedRequest, ScriptedHttp, Sleep, play
+from hermes.testing.scripted_http import ReceivedRequest, Sleep
+from hermes.testing.turn_server import STREAM_HEAD, TurnFrames, TurnServer, chunk, whole
 
-_STREAM = "application/x-ndjson"
+_HEAD = STREAM_HEAD.replace(b"text/event-stream; charset=utf-8", b"application/x-ndjson")
 _CREATED = "2026-11-15T10:00:00Z"
 _ROUTES = {"/api/chat": "POST", "/api/embed": "POST", "/api/tags": "GET"}
 _encode = msgspec.json.encode
@@ -31,7 +32,7 @@ def seen_in(request: ChatRequest) -> SeenConversation:
     return SeenConversation(len(users), users[-1].content if users else "", tuple(results))
 
 
-class OllamaServer(ScriptedHttp):
+class OllamaServer(TurnServer):
     """The server; used in a test as `async with OllamaServer() as server`."""
 
     def __init__(
@@ -42,34 +43,30 @@ class OllamaServer(ScriptedHttp):
         key: str | None = None,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
-        super().__init__(self._answer)
+        super().__init__(sleep=sleep)
         self._script = script
-        self._sleep = sleep
         self._authorization = None if key is None else f"Bearer {key}"
         self._calls = 0
+        self.requests: list[ReceivedRequest] = []
         self.models = tuple(_tagged(name) for name in models)
 
-    @property
-    def base_url(self) -> str:
-        """The address to configure as `base_url`."""
-        return self.origin
+    def refuse(self, text: str) -> bytes:
+        """Return the answer to what is no request."""
+        return _refused(400, text)
 
-    async def __aenter__(self) -> "OllamaServer":
-        await super().__aenter__()
-        return self
-
-    async def _answer(self, received: ReceivedRequest, out: Out) -> None:
-        refusal = self._refusal(received)
+    def read(self, call: ReceivedRequest) -> TurnFrames | bytes:
+        """Return what is to be played for a request, or its answer at once."""
+        self.requests.append(call)
+        refusal = self._refusal(call)
         if refusal is not None:
-            _refuse(out, refusal[0], refusal[1])
-        elif received.path == "/api/tags":
+            return _refused(*refusal)
+        if call.path == "/api/tags":
             models = [{"name": name, "model": name, "size": 1} for name in self.models]
-            out.whole(200, _encode({"models": models}))
-        else:
-            try:
-                await self._respond(received, out)
-            except ShapeError as error:
-                _refuse(out, 400, str(error))
+            return whole(200, {"models": models})
+        try:
+            return self._respond(call)
+        except ShapeError as error:
+            return _refused(400, str(error))
 
     def _refusal(self, received: ReceivedRequest) -> tuple[int, str] | None:
         method = _ROUTES.get(received.path)
@@ -81,40 +78,32 @@ class OllamaServer(ScriptedHttp):
             return 401, "unauthorized"
         return None
 
-    async def _respond(self, received: ReceivedRequest, out: Out) -> None:
+    def _respond(self, received: ReceivedRequest) -> TurnFrames | bytes:
         if received.path == "/api/embed":
             embed = read_embed(received.body)
-            if self._has(embed.model, out):
-                vectors = [[float(len(text)), 1.0, 0.5] for text in embed.texts]
-                told = {"model": embed.model, "embeddings": vectors, "prompt_eval_count": 3}
-                out.whole(200, _encode(told))
-            return
+            vectors = [[float(len(text)), 1.0, 0.5] for text in embed.texts]
+            told = {"model": embed.model, "embeddings": vectors, "prompt_eval_count": 3}
+            return self._unknown(embed.model) or whole(200, told)
         request = read_chat(received.body)
-        if self._has(request.model, out):
-            await self._chat(request, out)
+        return self._unknown(request.model) or self._chat(request)
 
-    def _has(self, model: str, out: Out) -> bool:
-        if _tagged(model) in self.models:
-            return True
-        _refuse(out, 404, f"model '{model}' not found")
-        return False
+    def _unknown(self, model: str) -> bytes:
+        """Return the refusal of a model that is not there; nothing for one that is."""
+        is_known = _tagged(model) in self.models
+        return b"" if is_known else _refused(404, f"model '{model}' not found")
 
-    async def _chat(self, request: ChatRequest, out: Out) -> None:
+    def _chat(self, request: ChatRequest) -> TurnFrames:
         self._calls += 1
         turn = self._script(seen_in(request), self._calls)
-        if turn.delay_s:
-            await self._sleep(turn.delay_s)
         if turn.fault == "status":
-            _refuse(out, turn.status, f"scripted failure {turn.status}")
-            return
-        await play(
-            out,
+            return TurnFrames(turn, _refused(turn.status, f"scripted failure {turn.status}"))
+        told = turn.pieces if turn.fault is None else turn.pieces[: turn.after]
+        return TurnFrames(
             turn,
-            kind=_STREAM,
-            sleep=self._sleep,
-            opening=_thinking(request, turn),
-            pieces=[_line(request, content=piece) for piece in turn.pieces],
+            opening=[_line(request, thinking=turn.reasoning)] if turn.reasoning else (),
+            text=[_line(request, content=piece) for piece in told],
             closing=self._closing(request, turn),
+            head=_HEAD,
         )
 
     def _closing(self, request: ChatRequest, turn: ScriptedTurn) -> list[bytes]:
@@ -146,22 +135,18 @@ class OllamaServer(ScriptedHttp):
             "eval_count": turn.tokens_out or max(1, len(turn.pieces)),
             "eval_duration": 3_000_000,
         }
-        return [*lines, _encode(end) + b"\n"]
-
-
-def _thinking(request: ChatRequest, turn: ScriptedTurn) -> list[bytes]:
-    return [_line(request, thinking=turn.reasoning)] if turn.reasoning else []
+        return [*lines, chunk(_encode(end) + b"\n")]
 
 
 # Any: pieces of a message on their way to the encoder.
 def _line(request: ChatRequest, **pieces: Any) -> bytes:
     message = {"role": "assistant", "content": "", **pieces}
     told = {"model": request.model, "created_at": _CREATED, "message": message, "done": False}
-    return _encode(told) + b"\n"
+    return chunk(_encode(told) + b"\n")
 
 
-def _refuse(out: Out, status: int, text: str) -> None:
-    out.whole(status, _encode({"error": text}))
+def _refused(status: int, text: str) -> bytes:
+    return whole(status, {"error": text})
 
 
 def _tagged(name: str) -> str:

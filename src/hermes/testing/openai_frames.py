@@ -6,25 +6,10 @@ from typing import Any
 import msgspec
 
 from hermes.testing.model_script import ScriptedTurn, split
+from hermes.testing.turn_server import chunk, whole
 
 _encode = msgspec.json.encode
-_REASONS = {
-    200: "OK",
-    400: "Bad Request",
-    401: "Unauthorized",
-    404: "Not Found",
-    405: "Method Not Allowed",
-    413: "Content Too Large",
-    429: "Too Many Requests",
-    500: "Internal Server Error",
-    503: "Service Unavailable",
-}
 _STOPS = {None: "stop", "length": "length", "refusal": "content_filter"}
-STREAM_HEAD = (
-    b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\n"
-    b"Cache-Control: no-cache\r\nTransfer-Encoding: chunked\r\n\r\n"
-)
-STREAM_END = b"0\r\n\r\n"
 DONE = b"e\r\ndata: [DONE]\n\n\r\n"
 
 
@@ -78,23 +63,11 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
         }
 
 
-def whole(status: int, body: bytes, *, headers: tuple[tuple[str, str], ...] = ()) -> bytes:
-    """Return a complete JSON answer."""
-    extra = "".join(f"{name}: {value}\r\n" for name, value in headers)
-    head = (
-        f"HTTP/1.1 {status} {_REASONS.get(status, 'Status')}\r\nContent-Type: application/json\r\n"
-        f"Content-Length: {len(body)}\r\n{extra}\r\n"
-    )
-    return head.encode() + body
-
-
 def error(status: int, message: str, *, param: str | None = None, code: str | None = None) -> bytes:
     """Return an error in OpenAI's shape."""
     kind = "server_error" if status >= 500 else "invalid_request_error"
-    return whole(
-        status,
-        _encode({"error": {"message": message, "type": kind, "param": param, "code": code}}),
-    )
+    told = {"message": message, "type": kind, "param": param, "code": code}
+    return whole(status, {"error": told})
 
 
 def scripted_error(turn: ScriptedTurn) -> bytes:
@@ -102,7 +75,7 @@ def scripted_error(turn: ScriptedTurn) -> bytes:
     headers = (("Retry-After", f"{turn.retry_after:g}"),) if turn.retry_after is not None else ()
     message = f"scripted failure {turn.status}"
     body = {"error": {"message": message, "type": "scripted", "param": None, "code": None}}
-    return whole(turn.status, _encode(body), headers=headers)
+    return whole(turn.status, body, headers=headers)
 
 
 def completion(answer: Answer) -> bytes:
@@ -123,7 +96,7 @@ def completion(answer: Answer) -> bytes:
         "choices": [choice],
         "usage": answer.usage(),
     }
-    return whole(200, _encode(body))
+    return whole(200, body)
 
 
 def opening(answer: Answer, *, usage: bool) -> Iterator[bytes]:
@@ -184,12 +157,8 @@ class _Around:
             b"null" if logprobs is None else _encode(logprobs),
             reason,
         )
-        return _chunk(self._head + middle + self._tail)
+        return chunk(self._head + middle + self._tail)
 
     def usage_frame(self) -> bytes:
         counts = _encode(self._answer.usage())
-        return _chunk(self._head + b'"choices":[],"usage":%s}\n\n' % counts)
-
-
-def _chunk(data: bytes) -> bytes:
-    return b"%x\r\n%s\r\n" % (len(data), data)
+        return chunk(self._head + b'"choices":[],"usage":%s}\n\n' % counts)

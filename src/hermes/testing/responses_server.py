@@ -19,9 +19,9 @@ from hermes.testing.model_script import (
 )
 from hermes.testing.responses_shape import InputText, Item, ResponsesRequest, ShapeError
 from hermes.testing.responses_shape import read_request as read
-from hermes.testing.scripted_http import Out, ReceivedRequest, ScriptedHttp, Sleep, play
+from hermes.testing.scripted_http import ReceivedRequest, Sleep
+from hermes.testing.turn_server import TurnFrames, TurnServer, chunk, whole
 
-_STREAM = "text/event-stream; charset=utf-8"
 _encode = msgspec.json.encode
 # Any: JSON objects on their way to the encoder.
 Json = dict[str, Any]
@@ -39,7 +39,7 @@ def seen_in(request: ResponsesRequest) -> SeenConversation:
     return SeenConversation(len(users), _text_of(users[-1]) if users else "", tuple(results))
 
 
-class ResponsesServer(ScriptedHttp):
+class ResponsesServer(TurnServer):
     """The server; used in a test as `async with ResponsesServer() as server`."""
 
     def __init__(
@@ -49,50 +49,38 @@ class ResponsesServer(ScriptedHttp):
         key: str | None = None,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
-        super().__init__(self._answer)
+        super().__init__(sleep=sleep)
         self._script = script
-        self._sleep = sleep
         self._authorization = None if key is None else f"Bearer {key}"
         self._calls = 0
+        self.requests: list[ReceivedRequest] = []
 
     @property
     def base_url(self) -> str:
         """The address to configure as `base_url`."""
-        return f"{self.origin}/v1"
+        return f"{super().base_url}/v1"
 
-    async def __aenter__(self) -> "ResponsesServer":
-        await super().__aenter__()
-        return self
+    def refuse(self, text: str) -> bytes:
+        """Return the answer to what is no request."""
+        return _refused(400, text)
 
-    async def _answer(self, received: ReceivedRequest, out: Out) -> None:
-        if received.path != "/v1/responses" or received.method != "POST":
-            _refuse(out, 404, f"Invalid URL ({received.path})")
-            return
-        if self._authorization and received.headers.get("authorization") != self._authorization:
-            _refuse(out, 401, "Incorrect API key provided.")
-            return
+    def read(self, call: ReceivedRequest) -> TurnFrames | bytes:
+        """Return what is to be played for a request, or its refusal."""
+        self.requests.append(call)
+        if call.path != "/v1/responses" or call.method != "POST":
+            return _refused(404, f"Invalid URL ({call.path})")
+        if self._authorization and call.headers.get("authorization") != self._authorization:
+            return _refused(401, "Incorrect API key provided.")
         try:
-            request = read(received.body)
+            request = read(call.body)
         except ShapeError as error:
-            _refuse(out, 400, str(error))
-            return
+            return _refused(400, str(error))
         self._calls += 1
         turn = self._script(seen_in(request), self._calls)
-        if turn.delay_s:
-            await self._sleep(turn.delay_s)
         if turn.fault == "status":
-            _refuse(out, turn.status, f"scripted failure {turn.status}")
-            return
+            return TurnFrames(turn, _refused(turn.status, f"scripted failure {turn.status}"))
         answer = _Answer(request, turn, number=self._calls)
-        await play(
-            out,
-            turn,
-            kind=_STREAM,
-            sleep=self._sleep,
-            opening=answer.opening(),
-            pieces=answer.pieces(),
-            closing=answer.closing(),
-        )
+        return TurnFrames(turn, b"", answer.opening(), answer.pieces(), answer.closing())
 
 
 class _Answer:
@@ -115,7 +103,8 @@ class _Answer:
             yield self._content("response.content_part.added", part=_part(""))
 
     def pieces(self) -> Iterator[bytes]:
-        for piece in self._turn.pieces:
+        turn = self._turn
+        for piece in turn.pieces if turn.fault is None else turn.pieces[: turn.after]:
             tokens = self._tokens(piece)
             yield self._content("response.output_text.delta", delta=piece, logprobs=tokens)
 
@@ -202,7 +191,7 @@ class _Answer:
     def _event(self, kind: str, **fields: Any) -> bytes:
         self._sequence += 1
         told = {"type": kind, "sequence_number": self._sequence, **fields}
-        return b"event: %s\ndata: %s\n\n" % (kind.encode(), _encode(told))
+        return chunk(b"event: %s\ndata: %s\n\n" % (kind.encode(), _encode(told)))
 
     def _response(self, status: str) -> Json:
         return {
@@ -244,6 +233,6 @@ def _text_of(item: Item) -> str:
     return "".join(part.text for part in item.content if isinstance(part, InputText))
 
 
-def _refuse(out: Out, status: int, text: str) -> None:
+def _refused(status: int, text: str) -> bytes:
     kind = "server_error" if status >= 500 else "invalid_request_error"
-    out.whole(status, _encode({"error": {"message": text, "type": kind, "code": None}}))
+    return whole(status, {"error": {"message": text, "type": kind, "code": None}})

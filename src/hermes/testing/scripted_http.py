@@ -7,18 +7,16 @@ through an `Out`. Every request is kept for tests.
 import asyncio
 import socket
 import struct
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
+from http.client import responses
 from typing import Any, cast
 
 import httptools
 import msgspec
 
-from hermes.testing.model_script import ScriptedTurn
-
 Sleep = Callable[[float], Awaitable[None]]
 
-_MAX_BODY = 33_554_432
-_REASONS = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found"}
+MAX_BODY = 33_554_432
 
 
 class ReceivedRequest(msgspec.Struct, frozen=True):
@@ -28,6 +26,11 @@ class ReceivedRequest(msgspec.Struct, frozen=True):
     path: str
     headers: dict[str, str]
     body: bytes
+
+    @property
+    def is_too_long(self) -> bool:
+        """Whether the body, which was cut, had more bytes than a service takes."""
+        return len(self.body) > MAX_BODY
 
     # Any: JSON of the caller's.
     def json(self) -> Any:
@@ -50,7 +53,7 @@ class Out:
         """Answer with a complete body."""
         extra = "".join(f"{key.replace('_', '-')}: {value}\r\n" for key, value in headers.items())
         head = (
-            f"HTTP/1.1 {status} {_REASONS.get(status, 'Status')}\r\nContent-Type: {kind}\r\n"
+            f"HTTP/1.1 {status} {responses.get(status, 'Status')}\r\nContent-Type: {kind}\r\n"
             f"Content-Length: {len(body)}\r\n{extra}\r\n"
         )
         self.raw(head.encode() + body)
@@ -128,89 +131,78 @@ class ScriptedHttp:
         await asyncio.gather(*(task for task in tasks if task), return_exceptions=True)
 
 
-class _Connection(asyncio.Protocol):
-    """One client; each request is answered in its own task."""
+class HttpConnection(asyncio.Protocol):
+    """One client, whose requests are read; what is written after it has left is dropped."""
 
-    def __init__(self, server: ScriptedHttp) -> None:
-        self._server = server
+    def __init__(self, connections: "set[Any]") -> None:  # Any: of the kind that is made
+        self._connections = connections
         self._parser = httptools.HttpRequestParser(self)
-        self._out = Out()
-        self._task: asyncio.Task[None] | None = None
         self._url = b""
         self._headers: dict[str, str] = {}
-        self._body = b""
+        self._body = bytearray()
+        self.out = Out()
+
+    def received(self, request: ReceivedRequest) -> None:
+        """Answer a request."""
+        raise NotImplementedError
+
+    def garbled(self) -> None:
+        """Answer what is no request."""
+        self.out.whole(400, b"")
+        self.out.cut()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # cast: a stream server always passes a stream transport; uvloop's has no common base.
-        self._out.attach(cast("asyncio.Transport", transport))
-        self._server.connections.add(self)
+        self.out.attach(cast("asyncio.Transport", transport))
+        self._connections.add(self)
 
     def connection_lost(self, _error: Exception | None) -> None:
-        self._server.connections.discard(self)
-        self._out.attach(None)
-        if self._task is not None and not self._task.done():
-            self._task.cancel()
-            self._server.disconnected.set()
-
-    def drop(self) -> asyncio.Task[None] | None:
-        self._out.abort()
-        return self._task
+        self._connections.discard(self)
+        self.out.attach(None)
 
     def data_received(self, data: bytes) -> None:
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserError:
-            self._out.whole(400, b"")
-            self._out.cut()
+            self.garbled()
 
     def on_message_begin(self) -> None:
-        self._url, self._headers, self._body = b"", {}, b""
+        self._url, self._headers = b"", {}
+        self._body.clear()
 
     def on_url(self, url: bytes) -> None:
         self._url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        self._headers[name.decode().lower()] = value.decode()
+        self._headers[name.decode().lower()] = value.decode(errors="replace")
 
     def on_body(self, body: bytes) -> None:
-        self._body += body[: _MAX_BODY - len(self._body)]
+        if len(self._body) <= MAX_BODY:
+            self._body += body
 
     def on_message_complete(self) -> None:
-        received = ReceivedRequest(
-            self._parser.get_method().decode(), self._url.decode(), self._headers, self._body
-        )
-        self._server.requests.append(received)
-        handling = self._server.handle(received, self._out)
-        self._task = asyncio.ensure_future(handling)
+        method, path = self._parser.get_method().decode(), self._url.decode(errors="replace")
+        self.received(ReceivedRequest(method, path, self._headers, bytes(self._body)))
 
 
-async def play(
-    out: Out,
-    turn: ScriptedTurn,
-    *,
-    kind: str,
-    sleep: Sleep,
-    opening: Iterable[bytes],
-    pieces: Iterable[bytes],
-    closing: Iterable[bytes],
-) -> None:
-    """Stream one scripted turn with its waits and its fault; `pieces` has one entry for
-    each delta.
-    """
-    out.begin(kind)
-    for frame in opening:
-        out.frame(frame)
-    told = list(pieces) if turn.fault is None else list(pieces)[: turn.after]
-    for frame in told:
-        out.frame(frame)
-        if turn.gap_s:
-            await sleep(turn.gap_s)
-    if turn.fault == "hang":
-        await asyncio.Event().wait()
-    if turn.fault == "cut":
-        out.cut()
-        return
-    if turn.fault is None:
-        for frame in closing:
-            out.frame(frame)
-    out.end()
+class _Connection(HttpConnection):
+    """One client; each request is answered in its own task."""
+
+    def __init__(self, server: "ScriptedHttp") -> None:
+        super().__init__(server.connections)
+        self._server = server
+        self._task: asyncio.Task[None] | None = None
+
+    def connection_lost(self, error: Exception | None) -> None:
+        super().connection_lost(error)
+        if self._task is not None and not self._task.done():
+            self._task.cancel()
+            self._server.disconnected.set()
+
+    def drop(self) -> asyncio.Task[None] | None:
+        self.out.abort()
+        return self._task
+
+    def received(self, request: ReceivedRequest) -> None:
+        self._server.requests.append(request)
+        self._task = asyncio.ensure_future(self._server.handle(request, self.out))

@@ -10,6 +10,7 @@ import re
 import tomllib
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from importlib import resources
 from typing import Any, ClassVar, Literal
 
@@ -22,7 +23,8 @@ from hermes.testing.loopback import HttpLoopback, lose
 from hermes.testing.stand_in import Fault, FaultKind, PersonMessage, Post, no_rejections, take_fault
 from hermes.testing.town import Town, TownMessage
 
-_AFTER: frozenset[FaultKind] = frozenset({"reset_after", "hang"})
+# The faults that come after the effect of a call.
+AFTER: frozenset[FaultKind] = frozenset({"reset_after", "hang", "garbage"})
 _FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 
 
@@ -342,14 +344,18 @@ class Site:
             try:
                 self.check_token(call)
                 call, is_form = await self._read(call)
-                fault = take_fault(self._faults, self.operation(call))
-                if fault is not None and fault.kind not in _AFTER:
-                    return self._failed(call, fault)
+                fault = take_fault(
+                    self._faults, self.operation(call), chat=partial(self.fault_chat, call)
+                )
+                if fault is not None and fault.kind not in AFTER:
+                    return await self._failed(call, fault)
                 found = await self._perform(call, act, is_form=is_form)
                 self.check_token(call)
             except SiteRefusal as refused:
                 return self._refused(call, refused)
-            self.log.append((self.call_name(call), "ok" if fault is None else fault.kind))
+            self.note(call, "ok" if fault is None else fault.kind)
+            if fault is not None and fault.kind == "garbage":
+                return web.Response(text="<html>proxy</html>", content_type="text/html")
             if fault is not None:
                 await lose(request, fault, self._released)
             return self.answer(found)
@@ -359,6 +365,15 @@ class Site:
     def call_name(self, call: SiteCall) -> str:
         """Return what the log calls a call."""
         return call.name
+
+    def note(self, call: SiteCall, outcome: str) -> None:
+        """Put what became of a call into the log."""
+        self.log.append((self.call_name(call), outcome))
+
+    def fault_chat(self, call: SiteCall) -> str | None:
+        """Return the chat of a call, for faults of one chat."""
+        found = call.get("chat")
+        return found if isinstance(found, str) else None
 
     async def _perform(self, call: SiteCall, act: Any, *, is_form: bool) -> Any:
         if call.row.body == "merge":
@@ -415,9 +430,11 @@ class Site:
             return self._refused(call, refused)
         return self._refused(call, SiteRefusal("unknown_call", name[:80]))
 
-    def _failed(self, call: SiteCall, fault: Fault) -> web.Response:
+    async def _failed(self, call: SiteCall, fault: Fault) -> web.Response:
         """Answer a call with a fault that comes before its effect."""
-        self.log.append((self.call_name(call), fault.kind))
+        self.note(call, fault.kind)
+        if fault.kind in ("reset_before", "hang_before"):
+            await lose(call.request, fault, self._released)
         own = self.rows.fault.get(f"{self.operation(call)}.{fault.kind}")
         refused = SiteRefusal(fault.kind, wait=fault.retry_after)
         return self._shaped(refused, own or self.rows.fault[fault.kind])
@@ -426,7 +443,7 @@ class Site:
         """Answer a call with a refusal."""
         row = self.rows.refusal.get(refused.name) or RefusalAnswer(code=refused.name)
         name, code = self.call_name(call), row.code or row.status
-        self.log.append((name, str(code)))
+        self.note(call, str(code))
         if refused.rule and row.is_rule:
             self._rejections.append(f"{name}: {code} ({refused.rule})")
         return self._shaped(refused, row)

@@ -7,7 +7,7 @@ it, `Fault` is a planned fault.
 """
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, Protocol
 
 import msgspec
@@ -20,10 +20,13 @@ FaultKind = Literal[
     "rejected",  # refused for good: the chat is gone, or the text is not accepted
     "unauthorized",  # the credential is not (or no longer) valid
     "refuse_connection",  # nobody listens
+    "reset_before",  # the connection was lost, and it took no effect
+    "hang_before",  # no answer comes, and it took no effect
     "reset_after",  # it took effect, and the answer was lost
     "hang",  # it took effect, and no answer comes
+    "garbage",  # it took effect, and something else answered
 ]
-Operation = Literal["send", "edit", "fetch", "any"]
+Operation = Literal["send", "edit", "fetch", "history", "any"]
 _KEPT = 1000
 
 
@@ -33,18 +36,24 @@ def no_rejections() -> deque[str]:
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True):
-    """A fault of the next `times` calls of a kind."""
+    """A fault of the next `times` calls of a kind, in one chat or in all.
+
+    Every platform has the first five kinds, `reset_after` and `hang`, those that are a `Site` all.
+    """
 
     op: Operation = "send"
     kind: FaultKind
     times: int = 1
     retry_after: float = 7.0
+    chat: str | None = None
 
 
-def take_fault(faults: list[Fault], operation: str) -> Fault | None:
-    """Return the fault of a call of this kind, using it up once."""
+def take_fault(
+    faults: list[Fault], operation: str, *, chat: Callable[[], str | None] = lambda: None
+) -> Fault | None:
+    """Return the fault of a call of this kind, using it up once; `chat` says where it acts."""
     for place, fault in enumerate(faults):
-        if fault.op in (operation, "any"):
+        if fault.op in (operation, "any") and (fault.chat is None or fault.chat == chat()):
             left = fault.times - 1
             rest = msgspec.structs.replace(fault, times=left)
             faults[place : place + 1] = [rest] if left > 0 else []

@@ -10,8 +10,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from hermes.channel_kit.proof import sign
 from hermes.channels.webhook.channel import WebhookRoutes, make
-from hermes.channels.webhook.signatures import sign_standard
+from hermes.plugins.manifest import load_manifest
 from hermes.ports.channel import HttpRequest
 from hermes.ports.channel_state import PlatformState
 from hermes.testing.setup_channel import channel_setup
@@ -19,6 +20,7 @@ from tests.contract.journal.rig import Rig, open_rig
 
 pytestmark = pytest.mark.req("J1", "W9")
 
+PROOFS = load_manifest("hermes.channels.webhook").rows.proofs
 SECRET = "a secret of some length"
 ROUTES: Mapping[str, Mapping[str, Any]] = {
     "hub": {"scheme": "github"},
@@ -29,6 +31,12 @@ ROUTES: Mapping[str, Mapping[str, Any]] = {
     "std": {"events": ["stop"]},
 }
 FIRST, OTHER = b'{"n": 1}', b'{"n": 2}'
+
+
+def _standard(name: str, at: float, body: bytes) -> str:
+    headers = {"webhook-id": name}
+    post = HttpRequest(method="POST", path="", query={}, headers=headers, body=body)
+    return sign(PROOFS["standard"], post, secret=SECRET, now=at).headers["webhook-signature"]
 
 
 def signed(route: str, body: bytes, *, at: float = 0, **shown: str) -> dict[str, str]:
@@ -45,9 +53,7 @@ def signed(route: str, body: bytes, *, at: float = 0, **shown: str) -> dict[str,
         "github": f"sha256={mac}",
         "gitlab": SECRET,
         "hmac": mac,
-        "standard": sign_standard(SECRET, shown.get("id", ""), at=int(at), body=body)[
-            "webhook-signature"
-        ],
+        "standard": _standard(shown.get("id", ""), at, body),
     }[scheme]
     stamp = {"webhook-timestamp": str(int(at))} if scheme == "standard" else {}
     kept = (proof, shown.get("id"), shown.get("kind"))

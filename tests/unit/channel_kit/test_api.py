@@ -252,6 +252,15 @@ async def test_a_circle_of_redirects_ends() -> None:
         assert len(rig.platform.asked) == 4
 
 
+async def test_a_redirect_is_a_refusal_where_none_is_followed() -> None:
+    async with api_rig() as rig:
+        rig.platform.answers.append(web.Response(status=302, headers={"Location": "/sign-in"}))
+        with pytest.raises(DeliveryRejected, match="redirected"):
+            await rig.api.download("file", limit=10, most_hops=0)
+
+        assert len(rig.platform.asked) == 1
+
+
 async def test_an_upload_goes_to_the_named_address_without_the_headers_of_the_account() -> None:
     async with api_rig(headers={"X-Key": "k"}) as rig:
         await rig.api.upload(f"{rig.base}/up?ticket=1", b"data", method="PUT", mime="image/png")

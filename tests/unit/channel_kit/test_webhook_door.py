@@ -137,6 +137,26 @@ async def test_only_what_can_never_be_stored_is_not_repeated(
     assert await rig.post("hello") == status
 
 
+@pytest.mark.parametrize(
+    ("error", "rows", "headers"),
+    [
+        (BadRequest("no"), {}, {"x-no-retry": "1"}),
+        (BadRequest("no"), {"malformed": 200}, {"x-no-retry": "1"}),
+        (Forbidden("no"), {"refused": 200}, {"x-no-retry": "1"}),
+        (Overloaded("later"), {}, {}),
+    ],
+)
+async def test_the_platform_is_told_by_a_header_what_it_need_not_repeat(
+    error: HermesError, rows: dict[str, Any], headers: dict[str, str]
+) -> None:
+    rig = DoorRig(final={"x-no-retry": "1"}, **rows)
+    rig.inbox.fails["hello"] = [error]
+
+    answer = await rig.door.answer(rig.call("hello"))
+
+    assert {name: one for name, one in answer.headers.items() if name == "x-no-retry"} == headers
+
+
 async def test_an_internal_error_is_not_shown() -> None:
     rig = DoorRig()
     rig.inbox.fails["hello"] = [PersonErased("person p_17 was erased")]
@@ -185,6 +205,25 @@ async def test_a_signed_call_is_accepted_once_where_the_platform_signs_each_repe
     assert (statuses, repeated) == ([200, 401], 200)
     rig.clock.advance(700)
     assert (await rig.door.answer(call)).status == 401
+
+
+@pytest.mark.parametrize("ahead", [0, 299])
+async def test_a_replay_is_remembered_for_as_long_as_it_could_be_accepted(ahead: int) -> None:
+    rig = DoorRig(once=True)
+    # The platform's clock may be ahead of ours: its call is recent for nearly twice the window.
+    rig.clock.advance(ahead)
+    call = rig.call("hello")
+    rig.clock.advance(-ahead)
+    first = await rig.door.answer(call)
+
+    answers = []
+    for _ in range(0, 300 + ahead, 10):
+        answers.append(await rig.door.answer(call))
+        rig.clock.advance(10)
+
+    assert first.status == 200
+    assert [one.status for one in answers] == [401] * len(answers)
+    assert all(b"already accepted" in one.body for one in answers)
 
 
 async def test_a_call_that_was_not_stored_is_taken_again_under_its_signature() -> None:

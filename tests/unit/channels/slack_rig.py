@@ -18,7 +18,7 @@ from hermes.message.ids import make_id
 from hermes.message.parts import Part, TextPart
 from hermes.net.client import HttpClient, HttpSettings
 from hermes.plugins.manifest import load_manifest, read_settings
-from hermes.ports.channel import Acceptance, Delivery, HttpRequest, Target
+from hermes.ports.channel import Acceptance, ArrivedDelivery, Delivery, HttpRequest, Target
 from hermes.ports.channel_setup import ChannelSetup
 from hermes.ports.channel_state import PlatformState
 from hermes.ports.clock import SystemClock
@@ -74,6 +74,7 @@ class Rig:
     folder: Path
     state: PlatformState
     broken: list[HermesError]
+    arrived: list[ArrivedDelivery]
 
     def speak(self, **settings: Any) -> SlackChannel:
         """Return another channel to the same workspace."""
@@ -97,7 +98,14 @@ def make_channel(
     folder: Path,
     state: PlatformState,
     settings: dict[str, Any] | None = None,
+    arrived: list[ArrivedDelivery] | None = None,
 ) -> SlackChannel:
+    async def tell(told: ArrivedDelivery) -> None:
+        # As the outbox: it is on disk when this returns.
+        await state.put("arrived", told.key.encode())
+        if arrived is not None:
+            arrived.append(told)
+
     return make(
         ChannelSetup(
             name="slack",
@@ -110,6 +118,7 @@ def make_channel(
             media=MediaCache(folder / "media", client),
             state=state,
             rows=MANIFEST.rows,
+            arrived=tell,
         )
     )
 
@@ -128,8 +137,11 @@ async def slack_rig(
     client = HttpClient(HttpSettings(timeout_s=0.5))
     broken: list[HermesError] = []
     state = PlatformState(BreakableState(broken), "slack")
-    channel = make_channel(slack, client, folder=folder, state=state, settings=settings)
-    rig = Rig(slack, channel, Inbox(), client, folder, state, broken)
+    arrived: list[ArrivedDelivery] = []
+    channel = make_channel(
+        slack, client, folder=folder, state=state, settings=settings, arrived=arrived
+    )
+    rig = Rig(slack, channel, Inbox(), client, folder, state, broken, arrived)
     doors = await _gateway_api(channel, slack) if mode == "http" else None
     try:
         if connect:

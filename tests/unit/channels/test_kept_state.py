@@ -4,7 +4,7 @@ import pytest
 
 from hermes.channels.email.memory import begun
 from hermes.channels.matrix.sync_state import SyncState, SyncStateKeeper
-from hermes.channels.slack.uploads import Uploads
+from hermes.channels.slack.file_sender import Uploads
 from hermes.testing.channel_state import memory_state
 
 

@@ -3,25 +3,31 @@
 import msgspec
 import pytest
 
+from hermes.channel_kit.refusals import failure_by, read_answer
 from hermes.channels.slack.outbound import (
-    SlackRejected,
     content_of,
     find_key,
     history_query,
+    place_of,
     post_body,
-    read_answer,
     receipt_of,
     thread_of,
-    update_body,
 )
-from hermes.errors import DeliveryRejected, DeliveryUnknown, FailureClass, NotDelivered
+from hermes.errors import (
+    DeliveryError,
+    DeliveryRejected,
+    DeliveryUnknown,
+    FailureClass,
+    NotDelivered,
+)
 from hermes.message.markup.marks import Marks
 from hermes.message.parts import TextPart
 from hermes.net.platform_call import PlatformAnswer
 from hermes.plugins.manifest import load_manifest
 from hermes.ports.channel import Delivery, Receipt, Target
 
-MARKS = Marks(load_manifest("hermes.channels.slack").markup)
+MANIFEST = load_manifest("hermes.channels.slack")
+MARKS = Marks(MANIFEST.markup)
 TARGET = Target(platform="slack", account="default", chat_id="C1LAB", reply_to="C1LAB:1.000001")
 
 
@@ -30,9 +36,16 @@ def refused(code: str, **fields: object) -> PlatformAnswer:
     return PlatformAnswer(status=200, body=body, retry_after=4.0)
 
 
+def failure(answer: PlatformAnswer) -> DeliveryError:
+    said = read_answer(answer, MANIFEST.rows.answer)
+    found = failure_by(said, MANIFEST.rows.refusal, platform="slack", method="chat.postMessage")
+    assert found is not None
+    return found
+
+
 @pytest.mark.req("A28")
 @pytest.mark.parametrize(
-    ("answer", "error", "failure", "wait"),
+    ("answer", "error", "kind", "wait"),
     [
         (refused("ratelimited"), NotDelivered, FailureClass.RATE_LIMITED, 4.0),
         (
@@ -46,7 +59,7 @@ def refused(code: str, **fields: object) -> PlatformAnswer:
         (refused("service_unavailable"), NotDelivered, FailureClass.SERVICE_UNAVAILABLE, 4.0),
         (refused("fatal_error"), DeliveryUnknown, FailureClass.SERVICE_UNAVAILABLE, None),
         (refused("internal_error"), DeliveryUnknown, FailureClass.SERVICE_UNAVAILABLE, None),
-        (refused("<b>odd"), DeliveryUnknown, FailureClass.SERVICE_UNAVAILABLE, None),
+        (refused("<b>odd"), DeliveryRejected, FailureClass.REJECTED, None),
         (PlatformAnswer(status=200, body=b"<html>"), DeliveryUnknown, FailureClass.SERVICE_UNAVAILABLE, None),
         (PlatformAnswer(status=200, body=b"[]"), DeliveryUnknown, FailureClass.SERVICE_UNAVAILABLE, None),
         (PlatformAnswer(status=200, body=b"{}"), DeliveryUnknown, FailureClass.SERVICE_UNAVAILABLE, None),
@@ -65,24 +78,32 @@ def refused(code: str, **fields: object) -> PlatformAnswer:
         (PlatformAnswer(status=404, body=b"no"), DeliveryRejected, FailureClass.INVALID_RECIPIENT, None),
     ],
 )  # fmt: skip
-def test_what_an_answer_says(answer, error, failure, wait) -> None:
-    with pytest.raises(error) as found:
-        read_answer(answer, "chat.postMessage")
-    assert (found.value.failure, found.value.retry_after) == (failure, wait)
+def test_what_an_answer_says(answer, error, kind, wait) -> None:
+    found = failure(answer)
+    assert (type(found), found.failure, found.retry_after) == (error, kind, wait)
 
 
 @pytest.mark.req("A28")
-def test_a_refusal_says_what_to_do() -> None:
-    with pytest.raises(SlackRejected, match=r"missing_scope.*scope on the app.*: chat:write"):
-        read_answer(refused("missing_scope", needed="chat:write"), "chat.postMessage")
-    with pytest.raises(SlackRejected, match=r"not_in_channel\); invite the bot"):
-        read_answer(refused("not_in_channel"), "chat.postMessage")
+@pytest.mark.parametrize(
+    ("answer", "words", "is_credential"),
+    [
+        (refused("missing_scope", needed="chat:write"), "missing_scope chat:write); add the scope", False),
+        (refused("not_in_channel"), "not_in_channel); invite the bot", False),
+        (refused("invalid_auth"), "invalid_auth); set platforms.slack.bot_token", True),
+    ],
+)  # fmt: skip
+def test_a_refusal_says_what_to_do(answer, words, is_credential) -> None:
+    found = failure(answer)
+    assert isinstance(found, DeliveryRejected)
+    assert words in str(found)
+    assert found.credential is is_credential
 
 
 @pytest.mark.req("W10", "J17")
 def test_a_post_carries_its_key_and_its_thread() -> None:
     delivery = Delivery(id="o_1", target=TARGET, parts=(TextPart("**a** & <b>"),), key="o_1.0")
-    body = post_body(delivery, content_of("**a** & <b>", MARKS), reply_in_thread=True, unfurl=False)
+    content = content_of("**a** & <b>", MARKS)
+    body = post_body(delivery, content, thread="1.000001", unfurl=False)
     assert body == {
         "channel": "C1LAB",
         "text": "*a* &amp; &lt;b&gt;",
@@ -121,8 +142,8 @@ def test_the_thread_of_a_reply(changes, in_thread, thread) -> None:
 @pytest.mark.req("W10")
 def test_an_edit_goes_to_where_the_message_stands() -> None:
     target = msgspec.structs.replace(TARGET, chat_id="U1ADA")
-    assert update_body(target, "D1ADA:3.000001", content={})["channel"] == "D1ADA"
-    assert update_body(target, "D1ADA:3.000001", content={})["ts"] == "3.000001"
+    assert place_of(target, "D1ADA:3.000001") == ("D1ADA", "3.000001")
+    assert place_of(target, "3.000001") == ("U1ADA", "3.000001")
 
 
 @pytest.mark.req("J17")
@@ -143,14 +164,13 @@ def test_a_message_is_found_by_its_key_alone() -> None:
 
 @pytest.mark.req("J17")
 def test_a_look_asks_for_metadata() -> None:
-    query = history_query("C1", "9.1", oldest=-5.0, cursor="c")
+    query = history_query("C1", "9.1", oldest=-5.0)
     assert query == {
         "channel": "C1",
         "include_all_metadata": True,
         "oldest": "0.000000",
         "limit": 200,
         "ts": "9.1",
-        "cursor": "c",
     }
 
 

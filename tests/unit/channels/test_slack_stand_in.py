@@ -11,12 +11,15 @@ from slack_sdk.socket_mode.request import SocketModeRequest
 from slack_sdk.socket_mode.response import SocketModeResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
-from hermes.channels.slack.client import SlackApi
-from hermes.channels.slack.outbound import SlackRejected
-from hermes.net.client import HttpClient, HttpSettings
+from hermes.channels.slack.outbound import content_of
+from hermes.message.markup.marks import Marks
+from hermes.message.parts import Choice
+from hermes.plugins.manifest import load_manifest
 from hermes.testing.site import Rate
 from hermes.testing.slack.platform import APP_TOKEN, BOT_TOKEN, BOT_USER, SlackStandIn
 from hermes.testing.stand_in import PersonMessage
+
+MARKS = Marks(load_manifest("hermes.channels.slack").markup)
 
 
 @pytest.fixture
@@ -141,16 +144,50 @@ TS = "1700000000.000100"
     ],
 )  # fmt: skip
 async def test_it_refuses_what_slack_refuses(slack: SlackStandIn, method, arguments, code) -> None:
-    client = HttpClient(HttpSettings())
-    api = SlackApi(client, base_url=slack.base_url, token=BOT_TOKEN, on_refused=lambda _error: None)
-    try:
-        with pytest.raises(SlackRejected) as refused:
-            await api.post(method, arguments)
-    finally:
-        await client.close()
+    with pytest.raises(SlackApiError) as refused:
+        await web_client(slack).api_call(method, json=arguments)
 
-    assert refused.value.said == code
+    assert refused.value.response["error"] == code
     assert slack.rejections[0].startswith(f"{method}: {code}")
+
+
+@pytest.mark.req("W10")
+async def test_the_sdk_shows_buttons_and_reacts(slack: SlackStandIn) -> None:
+    sdk = web_client(slack)
+    content = content_of("Yes?", MARKS, (Choice("Yes", "v1", "good"), Choice("No", "v2")))
+    posted = await sdk.chat_postMessage(channel="C0LAB00001", **content)
+    place = {"channel": posted["channel"], "timestamp": posted["ts"]}
+    await sdk.reactions_add(**place, name="eyes")
+    codes = []
+    for call in (sdk.reactions_add, sdk.reactions_remove, sdk.reactions_remove):
+        try:
+            await call(**place, name="eyes")
+        except SlackApiError as refused:
+            codes.append(refused.response["error"])
+
+    assert codes == ["already_reacted", "no_reaction"]
+
+
+@pytest.mark.req("W10")
+@pytest.mark.parametrize(
+    "spoiled",
+    [
+        {"text": {"type": "plain_text", "text": "x" * 76}},
+        {"text": {"type": "mrkdwn", "text": "x"}},
+        {"value": "x" * 2001},
+        {"style": "good"},
+        {"action_id": None},
+        {"colour": "red"},
+        {"type": "static_select"},
+    ],
+)
+async def test_it_refuses_buttons_that_slack_refuses(slack: SlackStandIn, spoiled) -> None:
+    content = content_of("Yes?", MARKS, (Choice("Yes", "v1"),))
+    button = content["blocks"][-1]["elements"][0]
+    for elements in ([{**button, **spoiled}], [button] * 2, []):
+        content["blocks"][-1]["elements"] = elements
+        with pytest.raises(SlackApiError, match="invalid_blocks"):
+            await web_client(slack).chat_postMessage(channel="C0LAB00001", **content)
 
 
 @pytest.mark.req("W9")

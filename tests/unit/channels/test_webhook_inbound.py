@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.channels.webhook.inbound import MAX_BODY, MAX_DEPTH, is_kind_free, to_event
+from hermes.channels.webhook.inbound import MAX_BODY, MAX_DEPTH, SignedCall, to_event
 from hermes.channels.webhook.settings import Route
-from hermes.channels.webhook.signatures import SignedCall
 from hermes.errors import BadRequest, TooLarge
 from hermes.message.event import MessageEvent
 
@@ -130,4 +129,4 @@ def test_any_bytes_give_an_event_or_a_refusal(body: bytes, prompt: str) -> None:
 def test_an_unsigned_header_decides_only_where_a_route_names_events(
     route: dict[str, Any], is_free: bool
 ) -> None:
-    assert is_kind_free(Route(secret=SECRET, **route)) is is_free
+    assert Route(secret=SECRET, **route).is_kind_free is is_free

@@ -11,6 +11,7 @@ from hermes.channels.webhook.settings import Route
 from hermes.message.parts import FilePart, ImagePart, Media, Part, TextPart
 from hermes.net.client import HttpClient, HttpSettings
 from hermes.outbox.channel_calls import ChannelCalls
+from hermes.plugins.manifest import load_manifest
 from hermes.ports.channel import Delivery, Target
 from hermes.ports.channel_setup import ChannelSetup
 from hermes.ports.clock import SystemClock
@@ -19,6 +20,7 @@ from hermes.testing.webhook.machine import MachineStandIn
 
 pytestmark = pytest.mark.req("W9", "W17")
 
+PROOFS = load_manifest("hermes.channels.webhook").rows.proofs
 TARGET = Target(platform="webhook", account="default", chat_id="chat-1")
 
 
@@ -77,7 +79,9 @@ def test_an_attachment_has_its_name_its_type_and_its_bytes() -> None:
     delivery = Delivery(id="d", target=TARGET, parts=(TextPart("here"), FilePart(media)), key="d.0")
     attached = (file_of(media, b"the notes"), file_of(media, None))
 
-    _, body = post_of(delivery, Route(secret="s" * 16), at=1, attached=attached)
+    body = post_of(
+        delivery, Route(secret="s" * 16), PROOFS["standard"], at=1, attached=attached
+    ).body
 
     coded = base64.b64encode(b"the notes").decode()
     assert f'"name":"a.txt","type":"text/plain","size":9,"content":"{coded}"' in body.decode()

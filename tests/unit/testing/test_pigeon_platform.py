@@ -1,8 +1,5 @@
 """The stand-in platform itself: strict, countable, and able to misbehave."""
 
-import asyncio
-import subprocess
-import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -132,30 +129,3 @@ async def test_webhooks_come_twice_and_out_of_order_when_asked(phone, receiver) 
     await phone.pigeon.webhooks.deliver(batch)
 
     assert receiver.events == ["c1-1", "c1-1", "c1-0", "c1-0"]
-
-
-@pytest.mark.req("A26")
-async def test_as_its_own_process_it_prints_its_port_and_ends_with_its_input() -> None:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        *("-m", "hermes.testing.push.platform", "--token", "t", "--signing-secret", "s"),
-        *("--chat", "c1", "--keys"),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    )
-    assert process.stdout is not None
-    assert process.stdin is not None
-    port = msgspec.json.decode(await process.stdout.readline(), type=dict[str, int])["port"]
-    async with (
-        aiohttp.ClientSession() as session,
-        session.post(
-            f"http://127.0.0.1:{port}/v1/send",
-            json={"chat": "c1", "text": "x", "key": "k"},
-            headers={"Authorization": "Bearer t"},
-        ) as answer,
-    ):
-        assert answer.status == 200
-
-    process.stdin.close()
-
-    assert await process.wait() == 0

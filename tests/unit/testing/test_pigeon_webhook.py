@@ -65,7 +65,7 @@ class Desk:
         return (await self.channel.webhook(request)).status
 
     def signed(self, body: bytes, *, at: float = 0.0, secret: str = "shh") -> dict[str, str]:
-        stamp = f"{self.clock.now() + at:.6f}"
+        stamp = f"{(self.clock.now() + at) * 1000:.0f}"
         mac = hmac.new(secret.encode(), f"{stamp}.".encode() + body, hashlib.sha256)
         return {
             "x-pigeon-timestamp": stamp,

@@ -40,6 +40,9 @@ answer = { id = "{bot}", url = "{url}/x" }
 [routes.send]
 takes = "text:str! *:file"
 op = "send"
+[routes.say]
+takes = "chat:str!"
+answer = {}
 [routes.link]
 token = "app"
 answer = {}
@@ -176,6 +179,33 @@ async def test_a_fault_after_the_call_loses_only_the_answer(shop: Shop) -> None:
     with pytest.raises(aiohttp.ClientError):
         await hanging
     assert shop.sent == ["lost", "never answered"]
+
+
+async def test_a_call_can_be_lost_before_its_effect_or_answered_by_something_else(
+    shop: Shop,
+) -> None:
+    shop.plan(Fault(kind="reset_before"))
+    shop.plan(Fault(kind="garbage"))
+    shop.plan(Fault(kind="hang_before"))
+    with pytest.raises(aiohttp.ClientError):
+        await ask(shop, "send", text="lost")
+    garbled = await ask(shop, "send", text="garbled")
+    hanging = asyncio.create_task(ask(shop, "send", text="never read"))
+    await until(lambda: len(shop.log) == 3)
+    shop.release()
+
+    with pytest.raises(aiohttp.ClientError):
+        await hanging
+    assert garbled == (200, "<html>proxy</html>")
+    assert shop.sent == ["garbled"]
+
+
+async def test_a_fault_of_one_chat_leaves_the_others_alone(shop: Shop) -> None:
+    shop.plan(Fault(kind="server_error", op="any", chat="b"))
+
+    statuses = [(await ask(shop, "say", chat=chat))[0] for chat in ("a", "b", "b")]
+
+    assert statuses == [200, 502, 200]
 
 
 async def until(look: Callable[[], bool]) -> None:

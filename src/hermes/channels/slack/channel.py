@@ -4,79 +4,63 @@ Fits `PushChannel`, `WebhookChannel` and every optional ability but drafts. It v
 translates; retries, order and storage belong to the inbox and the outbox.
 """
 
-import asyncio
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
 import structlog
 
-from hermes.channels.slack.client import SlackApi
+from hermes.channel_kit.attachments import attachments_of
+from hermes.channel_kit.bounded_map import BoundedMap
+from hermes.channel_kit.intake import Intake
+from hermes.channel_kit.lifeline import Lifeline
+from hermes.channel_kit.names import Names
+from hermes.channel_kit.socket_session import SocketSession
+from hermes.channel_kit.webhook_door import WebhookDoor
+from hermes.channels.slack import outbound
+from hermes.channels.slack.client import SlackSocketWire, make_api
+from hermes.channels.slack.emoji import STATES
 from hermes.channels.slack.file_sender import FileSender
 from hermes.channels.slack.inbound import SlackIdentity
-from hermes.channels.slack.names import UserNames
-from hermes.channels.slack.outbound import (
-    REVOKED,
-    Json,
-    SlackRejected,
-    attachments_of,
-    chat_info_of,
-    content_of,
-    delete_body,
-    entries_of,
-    find_key,
-    history_query,
-    next_cursor,
-    post_body,
-    receipt_of,
-    thread_of,
-    update_body,
-)
+from hermes.channels.slack.outbound import Json
 from hermes.channels.slack.receiver import Receiver, Threads
 from hermes.channels.slack.settings import SlackSettings, read
-from hermes.channels.slack.signature import SignatureCheck
-from hermes.channels.slack.socket_mode import SocketMode
-from hermes.channels.slack.uploads import Uploads
-from hermes.channels.slack.wire import WireCall, decode
 from hermes.errors import (
-    BadRequest,
     ConfigurationError,
     ConnectFailed,
     DeliveryError,
     DeliveryRejected,
     FailureClass,
     NotFound,
-    Overloaded,
-    Refused,
     StoreError,
-    TooLarge,
     TryLater,
 )
-from hermes.http.errors import error_response, wrong_method
-from hermes.http.json_body import json_response
 from hermes.message.markup.conversion import converted
 from hermes.message.markup.marks import Marks
 from hermes.message.markup.parse import parse
-from hermes.message.parts import Media, text_of
+from hermes.message.parts import Choice, Media, choices_of, text_of
 from hermes.ports.channel import (
     Accept,
-    Capabilities,
     ChatInfo,
     Delivery,
     HttpRequest,
     HttpResponse,
+    ReactionName,
     Receipt,
     Target,
 )
+from hermes.ports.channel_rows import SocketRow, WebhookRow
 from hermes.ports.channel_setup import ChannelSetup
 from hermes.ports.directory import ChatEntry
 
-# Slack waits three seconds for an answer.
-_ANSWER_S: Final = 2.5
 _LOOK_BACK_S: Final = 86_400.0
 _MOST_PAGES: Final = 20
+_NAME_S: Final = 1.0
 _KINDS: Final = "public_channel,private_channel,mpim,im"
 _STATUS: Final = "is thinking..."
+_GONE: Final = frozenset({"message_not_found", "file_not_found", "file_deleted"})
+_MOST_REACTED: Final = 10_000
+_REACTED_S: Final = 3600.0
 _log = structlog.get_logger(__name__)
 
 
@@ -84,40 +68,29 @@ class SlackChannel:
     """One Slack app in one workspace."""
 
     def __init__(self, setup: ChannelSetup, settings: SlackSettings) -> None:
+        self.name = setup.name
+        self.capabilities = setup.capabilities
         self._setup = setup
         self._settings = settings
-        self._api = SlackApi(
-            setup.client,
-            base_url=settings.base_url,
-            token=settings.bot_token,
-            on_refused=self._refused,
-        )
-        self._names = UserNames(self._api, clock=setup.clock, is_on=settings.look_up_names)
+        self._life = Lifeline(setup.name)
+        self._api = make_api(setup, settings, token=settings.bot_token, on_refused=self._refused)
+        self._names = Names(self._name_of, clock=setup.clock, wait_s=_NAME_S)
         self._marks = Marks(setup.rows.markup)
         self._threads = Threads(setup.state)
-        self._file_sender = FileSender(
-            self._api,
-            Uploads(setup.state),
-            marks=self._marks,
-            media=setup.media,
-            limit=setup.capabilities.media_bytes,
+        self._file_sender = FileSender(self._api, setup, marks=self._marks)
+        self._reacted: BoundedMap[str, ReactionName] = BoundedMap(
+            _MOST_REACTED, lasts_s=_REACTED_S, clock=setup.clock
         )
-        self._signatures = SignatureCheck(settings.signing_secret)
+        self._door = WebhookDoor(
+            setup.rows.webhook or WebhookRow(),
+            platform=setup.name,
+            secrets={"signing_secret": settings.signing_secret},
+            clock=setup.clock,
+            take=self._take,
+        )
         self._receiver: Receiver | None = None
-        self._socket: SocketMode | None = None
-        self._over: asyncio.Future[None] | None = None
+        self._socket: SocketSession | None = None
         self._team: str | None = None
-        self._answering: set[asyncio.Task[None]] = set()
-
-    @property
-    def name(self) -> str:
-        """The platform's name."""
-        return self._setup.name
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """What the platform can do."""
-        return self._setup.capabilities
 
     async def connect(self, accept: Accept) -> None:
         """Start receiving; return once Slack accepts the token and, with a socket, has sent
@@ -125,59 +98,48 @@ class SlackChannel:
         """
         # A failed attempt may have left something open.
         await self.disconnect()
-        self._over = asyncio.get_running_loop().create_future()
+        self._life.begin()
         me = await self._who_am_i()
         self._team = me.team_id
+        is_socket = self._settings.mode == "socket"
         self._receiver = Receiver(
-            accept,
+            Intake(accept, platform=self.name, repeats=not is_socket),
             me,
             names=self._names,
             threads=self._threads,
             clock=self._setup.clock,
             verify=self._verify,
-            waits=self._settings.mode == "socket",
+            arrived=self._setup.arrived,
         )
-        if self._settings.mode == "socket":
+        if is_socket:
             await self._open_socket(self._receiver)
+        else:
+            self._door.open(accept)
 
     async def _open_socket(self, receiver: Receiver) -> None:
-        self._socket = SocketMode(
+        row, settings = self._setup.rows.socket or SocketRow(), self._settings
+        self._socket = SocketSession(
             self._setup.client,
-            self._api,
-            app_token=self._settings.app_token,
-            ping_s=self._settings.ping_s,
+            SlackSocketWire(make_api(self._setup, settings, token=settings.app_token)),
+            msgspec.structs.replace(row, ping_s=settings.ping_s),
+            platform=self.name,
+            state=self._setup.state,
             take=receiver.take,
         )
         await self._socket.open()
+        self._life.run(self._socket.lost(), "socket")
 
     async def disconnect(self) -> None:
         """Stop receiving and close the socket; the shared client keeps its own connections."""
-        self._receiver = None
-        socket, self._socket = self._socket, None
+        await self._door.close()
+        await self._life.close()
+        socket, self._socket, self._receiver = self._socket, None, None
         if socket is not None:
             await socket.close()
-        for task in tuple(self._answering):
-            task.cancel()
-        await asyncio.gather(*self._answering, return_exceptions=True)
 
     async def lost(self) -> None:
         """Wait until the socket is lost or the token is invalid; raise which."""
-        if self._over is None:
-            raise ConnectFailed("slack is not connected")
-        waits: list[asyncio.Future[None]] = [self._over]
-        socket = self._socket
-        ended = None if socket is None else asyncio.ensure_future(socket.lost())
-        try:
-            done, _ = await asyncio.wait(
-                [*waits, *([ended] if ended is not None else [])],
-                return_when=asyncio.FIRST_COMPLETED,
-            )
-        finally:
-            if ended is not None and not ended.done():
-                ended.cancel()
-        over = self._over if self._over in done else ended
-        if over is not None:
-            await over
+        await self._life.lost()
 
     async def probe(self) -> None:
         """Return if Slack still accepts the token and the socket, if there is one, is open."""
@@ -187,112 +149,61 @@ class SlackChannel:
 
     async def _who_am_i(self) -> SlackIdentity:
         try:
-            found = await self._api.form("auth.test", {})
-        except SlackRejected as error:
+            found = await self._api.call("POST", "auth.test", form={})
+        except DeliveryRejected as error:
             raise _wrong_token(error) from error
-        user_id, bot_id, team_id = (found.get(key) for key in ("user_id", "bot_id", "team_id"))
-        if not isinstance(user_id, str) or not user_id:
-            raise ConnectFailed("slack: auth.test did not say who the bot is")
-        return SlackIdentity(
-            user_id=user_id,
-            bot_id=bot_id if isinstance(bot_id, str) else None,
-            team_id=team_id if isinstance(team_id, str) else None,
-            account=self._setup.account,
-            reply_in_thread=self._settings.reply_in_thread,
-            command=self._settings.command,
-        )
+        return outbound.identity_of(found, self._settings, account=self._setup.account)
 
     async def _verify(self) -> None:
         """Check whether the token is still valid, since Slack reports that one was revoked."""
         try:
-            await self._api.form("auth.test", {})
+            await self._api.call("POST", "auth.test", form={})
         except DeliveryError as error:
             _log.warning("slack.token_in_doubt", problem=str(error))
 
-    def _refused(self, error: SlackRejected) -> None:
-        if error.said in REVOKED and self._over is not None and not self._over.done():
-            self._over.set_exception(_wrong_token(error))
-            # Retrieve the exception, so that asyncio does not warn.
-            self._over.exception()
+    def _refused(self, error: DeliveryError) -> None:
+        if isinstance(error, DeliveryRejected) and error.credential:
+            self._life.end(_wrong_token(error))
+
+    async def _name_of(self, user_id: str) -> str | None:
+        if not self._settings.look_up_names:
+            return None
+        form = {"user": user_id}
+        found = await self._api.call("POST", "users.info", form=form, timeout_s=_NAME_S)
+        return outbound.user_name_of(found)
 
     def glance(self, headers: Mapping[str, str], *, path: str) -> None:
         """Raise for a call that is unsigned, or not recent."""
         if self._settings.mode != "http":
             raise NotFound("slack comes in by Socket Mode here; set platforms.slack.mode to http")
-        self._signatures.glance(headers, now=self._setup.clock.now())
+        self._door.glance(headers, path=path)
 
     async def webhook(self, request: HttpRequest) -> HttpResponse:
         """Handle one call: its signature over the raw bytes first, then its shape, then the
         inbox.
         """
-        if request.method != "POST":
-            return wrong_method(request.method, "POST")
-        self.glance(request.headers, path=request.path)
-        now = self._setup.clock.now()
-        signature = self._signatures.check(request.headers, request.body, now=now)
-        retry = request.headers.get("x-slack-retry-num")
-        if retry is not None:
-            reason = request.headers.get("x-slack-retry-reason", "")
-            _log.info("slack.sent_again", number=retry[:10], reason=reason[:40])
-        try:
-            answer = await self._answer(request)
-        except (BadRequest, TooLarge) as error:
-            return _for_good(error)
-        except Refused as error:
-            _log.warning("slack.refused", code=error.code, problem=str(error)[:200])
-            answer = _done()
-        self._signatures.taken(signature, now=now)
-        return answer
+        if self._settings.mode != "http":
+            self.glance(request.headers, path=request.path)
+        return await self._door.answer(request)
 
-    async def _answer(self, request: HttpRequest) -> HttpResponse:
-        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind == "application/json":
-            call = decode(request.body, WireCall)
-            if call.type == "url_verification":
-                return json_response({"challenge": (call.challenge or "")[:1000]})
-            work = self._receiving().call(call)
-        elif kind == "application/x-www-form-urlencoded":
-            work = self._receiving().form(request.body)
-        else:
-            raise BadRequest(f"slack sends JSON or a form, found {kind[:60]!r}")
-        task = asyncio.create_task(work, name="slack webhook")
-        self._answering.add(task)
-        task.add_done_callback(self._answered)
-        await asyncio.wait({task}, timeout=_ANSWER_S)
-        if not task.done():
-            # The task continues; if the message is sent again, it is known.
-            raise Overloaded("the message is not stored yet; send it again", retry_after=5.0)
-        task.result()
-        return _done()
-
-    def _answered(self, task: "asyncio.Task[None]") -> None:
-        self._answering.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            _log.info("slack.webhook_failed", problem=type(error).__name__)
-
-    def _receiving(self) -> Receiver:
-        if self._receiver is None:
-            raise Overloaded("slack is not connected; send it again", retry_after=5.0)
-        return self._receiver
+    async def _take(self, request: HttpRequest, _accept: Accept) -> None:
+        if self._receiver is not None:
+            await self._receiver.take_call(request)
 
     async def send(self, delivery: Delivery) -> Receipt:
         """Send one message; raises a `DeliveryError` subclass that says what is known."""
         target = delivery.target
-        thread = thread_of(target, reply_in_thread=self._settings.reply_in_thread)
+        thread = outbound.thread_of(target, reply_in_thread=self._settings.reply_in_thread)
         if thread is not None:
             await self._follow(target.chat_id, thread)
-        files = attachments_of(delivery)
+        files = attachments_of(delivery.parts)
         if files:
             channel = await self._file_sender.channel_of(target.chat_id)
             return await self._file_sender.share(delivery, files, channel=channel, thread=thread)
-        body = post_body(
-            delivery,
-            await self._content(text_of(delivery.parts)),
-            reply_in_thread=self._settings.reply_in_thread,
-            unfurl=self._settings.unfurl,
-        )
-        found = await self._api.post("chat.postMessage", body)
-        return receipt_of(found, chat_id=target.chat_id)
+        content = await self._content(text_of(delivery.parts), choices_of(delivery.parts))
+        body = outbound.post_body(delivery, content, thread=thread, unfurl=self._settings.unfurl)
+        found = await self._api.call("POST", "chat.postMessage", json=body)
+        return outbound.receipt_of(found, chat_id=target.chat_id)
 
     async def _follow(self, chat_id: str, thread: str) -> None:
         """Follow the thread of a reply, before anybody can answer there."""
@@ -303,68 +214,98 @@ class SlackChannel:
             _log.warning("slack.thread_not_followed", problem=str(error)[:200])
 
     async def edit(self, target: Target, platform_message_id: str, *, text: str) -> None:
-        """Replace the text of a message that was sent before."""
-        content = await self._content(text)
-        body = update_body(target, platform_message_id, content=content)
-        await self._api.post("chat.update", body)
+        """Replace the text of a message that was sent before; its metadata stays, its buttons go."""
+        channel, ts = outbound.place_of(target, platform_message_id)
+        body = {"channel": channel, "ts": ts, **(await self._content(text))}
+        await self._api.call("POST", "chat.update", json=body)
 
-    async def _content(self, text: str) -> Json:
-        return await converted(lambda: content_of(text, self._marks), chars=len(text))
+    async def _content(self, text: str, choices: Sequence[Choice] = ()) -> Json:
+        return await converted(
+            lambda: outbound.content_of(text, self._marks, choices), chars=len(text)
+        )
 
     async def delete(self, target: Target, platform_message_id: str) -> None:
         """Delete a message or a file that was sent before."""
-        try:
-            if platform_message_id.startswith("F"):
-                await self._api.form("files.delete", {"file": platform_message_id})
-            else:
-                await self._api.post("chat.delete", delete_body(target, platform_message_id))
-        except SlackRejected as error:
-            if error.said not in ("message_not_found", "file_not_found", "file_deleted"):
-                raise
+        channel, ts = outbound.place_of(target, platform_message_id)
+        method, body = "chat.delete", {"channel": channel, "ts": ts}
+        if platform_message_id.startswith("F"):
+            method, body = "files.delete", {"file": platform_message_id}
+        said = await self._api.ask("POST", method, form=body)
+        if said.code not in _GONE:
+            self._api.success(said, path=method)
+
+    async def react(self, target: Target, platform_message_id: str, name: ReactionName) -> None:
+        """React to a message, in place of the bot's reaction before."""
+        channel, ts = outbound.place_of(target, platform_message_id)
+        place = {"channel": channel, "timestamp": ts}
+        before = self._reacted.get(platform_message_id)
+        # After a restart nobody knows which one is there: each that comes earlier may be.
+        states = tuple(STATES)
+        earlier = states[: states.index(name)] if before is None else (before,)
+        await self._api.call("POST", "reactions.add", form={**place, "name": STATES[name]})
+        self._reacted.put(platform_message_id, name)
+        for one in earlier:
+            if one != name:
+                form = {**place, "name": STATES[one]}
+                await self._api.call("POST", "reactions.remove", form=form)
 
     async def find(self, target: Target, key: str) -> Receipt | None:
         """Look for the message that carries the key, in its thread or in the channel's history."""
         channel = await self._file_sender.channel_of(target.chat_id)
         file_id = await self._file_sender.uploads.find(key)
-        thread = thread_of(target, reply_in_thread=self._settings.reply_in_thread)
+        thread = outbound.thread_of(target, reply_in_thread=self._settings.reply_in_thread)
         method = "conversations.history" if thread is None else "conversations.replies"
-        oldest = self._setup.clock.now() - _LOOK_BACK_S
-        cursor = ""
-        for _ in range(_MOST_PAGES):
-            query = history_query(channel, thread, oldest=oldest, cursor=cursor)
-            found = await self._api.form(method, query)
-            receipt = find_key(found, key, channel=channel, file_id=file_id)
-            cursor = next_cursor(found)
-            if receipt is not None or not cursor:
+        query = outbound.history_query(
+            channel, thread, oldest=self._setup.clock.now() - _LOOK_BACK_S
+        )
+        found: Json = {}
+        async for found in self._pages(method, query):
+            receipt = outbound.find_key(found, key, channel=channel, file_id=file_id)
+            if receipt is not None:
                 return receipt
+        if not outbound.next_cursor(found):
+            return None
         raise DeliveryRejected(
             f"slack: the chat's history has more than {_MOST_PAGES} pages since then; look "
             "in the chat whether the message was posted",
             FailureClass.REJECTED,
         )
 
+    async def _pages(self, method: str, query: Json) -> AsyncIterator[Json]:
+        """Yield the pages of a list, up to a limit."""
+        for _ in range(_MOST_PAGES):
+            found = await self._api.call("POST", method, form=query)
+            yield found
+            if not (cursor := outbound.next_cursor(found)):
+                return
+            query = {**query, "cursor": cursor}
+
     async def typing(self, target: Target) -> None:
         """Show a status in the target's thread; Slack can show none elsewhere."""
-        thread = thread_of(target, reply_in_thread=self._settings.reply_in_thread)
+        thread = outbound.thread_of(target, reply_in_thread=self._settings.reply_in_thread)
         if thread is not None:
             status = {"channel_id": target.chat_id, "thread_ts": thread, "status": _STATUS}
-            await self._api.post("assistant.threads.setStatus", status)
+            await self._api.call("POST", "assistant.threads.setStatus", json=status)
 
     async def fetch(self, media: Media, *, limit: int) -> bytes:
         """Return the bytes of a file that somebody shared."""
-        return await self._api.fetch(media.ref or "", limit=limit, mime=media.mime)
+        address = self._api.own_address(media.ref or "")
+        try:
+            answer = await self._api.download(address, limit=limit, most_hops=0)
+        except DeliveryRejected as error:
+            raise _no_file(error.failure) from error
+        headers = {name.lower(): value for name, value in answer.headers.items()}
+        is_page = headers.get("content-type", "").startswith("text/html")
+        if is_page and media.mime != "text/html":
+            raise _no_file(FailureClass.UNAUTHORIZED)
+        return answer.body
 
     async def directory(self) -> tuple[ChatEntry, ...]:
         """Return the channels that the bot is in, and its direct chats."""
+        query: Json = {"types": _KINDS, "exclude_archived": True, "limit": outbound.PAGE}
         entries: list[ChatEntry] = []
-        query: Json = {"types": _KINDS, "exclude_archived": True, "limit": 200}
-        for _ in range(_MOST_PAGES):
-            found = await self._api.form("conversations.list", query)
-            entries += entries_of(found, team=self._team)
-            cursor = next_cursor(found)
-            if not cursor:
-                break
-            query = {**query, "cursor": cursor}
+        async for found in self._pages("conversations.list", query):
+            entries += outbound.entries_of(found, team=self._team)
         people = await self._names.of(entry.user_id for entry in entries if entry.user_id)
         return tuple(
             msgspec.structs.replace(entry, name=people.get(entry.user_id or "", entry.name))
@@ -375,7 +316,8 @@ class SlackChannel:
         """Return Slack's information about a chat."""
         channel = await self._file_sender.channel_of(target.chat_id)
         query: Json = {"channel": channel, "include_num_members": True}
-        return chat_info_of(await self._api.form("conversations.info", query), chat_id=channel)
+        found = await self._api.call("POST", "conversations.info", form=query)
+        return outbound.chat_info_of(found, chat_id=channel)
 
     def measure(self, text: str) -> int:
         """Return the length of a Markdown text as mrkdwn."""
@@ -387,17 +329,15 @@ def make(setup: ChannelSetup) -> SlackChannel:
     return SlackChannel(setup, read(setup.settings))
 
 
-def _wrong_token(error: SlackRejected) -> ConfigurationError:
+def _wrong_token(error: DeliveryRejected) -> ConfigurationError:
     return ConfigurationError(
-        f"platforms.slack.bot_token: Slack refused it ({error.said}); set the 'Bot User OAuth Token' "
-        "that 'Install App' on the app's page shows, and start the gateway again"
+        f"platforms.slack.bot_token: Slack refused it ({error}); set the 'Bot User OAuth Token' that "
+        "'Install App' on the app's page shows, and start the gateway again"
     )
 
 
-def _done() -> HttpResponse:
-    return HttpResponse(status=200, content_type="text/plain")
-
-
-def _for_good(error: Refused) -> HttpResponse:
-    answer = error_response(error)
-    return msgspec.structs.replace(answer, headers={**answer.headers, "x-slack-no-retry": "1"})
+def _no_file(failure: FailureClass) -> DeliveryRejected:
+    # Without the scope Slack shows its sign-in page, by a redirect or directly.
+    return DeliveryRejected(
+        "slack: a shared file could not be read; the app needs the scope files:read", failure
+    )

@@ -1,133 +1,96 @@
-"""Slack's Web API and its files over the one client: one call each, failures as delivery errors.
-
-Addresses from Slack itself (uploads, files, sockets) are used only on Slack's own hosts or on that
-of the configured API.
-"""
+"""Slack's Web API, and what Socket Mode's frames mean: envelopes, acknowledged by id."""
 
 from collections.abc import Callable
-from typing import Any, Final
-from urllib.parse import urlencode
+from typing import Final
 
 import msgspec
-from yarl import URL
 
-from hermes.channels.slack.inbound import PLATFORM
-from hermes.channels.slack.outbound import Json, SlackRejected, read_answer
-from hermes.errors import AddressRefused, DeliveryRejected, FailureClass
-from hermes.net.client import HttpClient
-from hermes.net.platform_call import call, failure_of
+from hermes.channel_kit.api import Api
+from hermes.channel_kit.socket_wire import Meaning, SocketFrame, SocketMark
+from hermes.channels.slack.settings import SlackSettings
+from hermes.channels.slack.wire import Frame, decode
+from hermes.errors import (
+    ConfigurationError,
+    ConnectFailed,
+    DeliveryError,
+    DeliveryRejected,
+    FailureClass,
+)
+from hermes.ports.channel_setup import ChannelSetup
 
-_JSON: Final = "application/json; charset=utf-8"
-_FORM: Final = "application/x-www-form-urlencoded"
-_SLACK: Final = ("slack.com", "slack-edge.com", "slack-files.com")
-_UPLOAD_S: Final = 60.0
+_HOSTS: Final = ("slack.com", "slack-edge.com", "slack-files.com")
+
+_SWITCHED_OFF: Final = (
+    "platforms.slack: Slack ended the socket for good: Socket Mode was switched off, or the app was "
+    "removed or its tokens revoked; look at the app's page, or set mode to http"
+)
 
 
-class SlackApi:
-    """The Web API with one bot's token."""
+def make_api(
+    setup: ChannelSetup,
+    settings: SlackSettings,
+    *,
+    token: str,
+    on_refused: Callable[[DeliveryError], None] | None = None,
+) -> Api:
+    """Return the Web API with one of the app's tokens."""
+    return Api(
+        setup.client,
+        platform=setup.name,
+        base_url=settings.base_url,
+        make_id=setup.make_id,
+        rows=setup.rows,
+        headers={"Authorization": f"Bearer {token}"},
+        masked=(token,),
+        hosts=_HOSTS,
+        on_refused=on_refused,
+    )
 
-    def __init__(
-        self,
-        client: HttpClient,
-        *,
-        base_url: str,
-        token: str,
-        on_refused: Callable[[SlackRejected], None],
-    ) -> None:
-        self._client = client
-        self._on_refused = on_refused
-        self._base = URL(base_url.rstrip("/"))
-        self._token = token
 
-    async def post(self, method: str, body: Json) -> Json:
-        """Call a method that takes JSON."""
-        return await self._call(method, msgspec.json.encode(body), kind=_JSON)
+class SlackSocketWire:
+    """Fits `SocketWire`; `api` has the app-level token. A new connection needs a ticket each time."""
 
-    async def form(
-        self, method: str, body: Json, *, token: str | None = None, timeout_s: float | None = None
-    ) -> Json:
-        """Call a method with a form, which all methods accept; `token` replaces the bot's."""
-        fields = {name: _field(value) for name, value in body.items()}
-        data = urlencode(fields).encode()
-        return await self._call(method, data, kind=_FORM, token=token, timeout_s=timeout_s)
+    likeness = ""
 
-    async def _call(
-        self,
-        method: str,
-        body: bytes,
-        *,
-        kind: str,
-        token: str | None = None,
-        timeout_s: float | None = None,
-    ) -> Json:
-        headers = {"Authorization": f"Bearer {token or self._token}", "Content-Type": kind}
-        answer = await call(
-            self._client,
-            "POST",
-            f"{self._base}/{method}",
-            platform=PLATFORM,
-            headers=headers,
-            body=body,
-            timeout_s=timeout_s,
-        )
+    def __init__(self, api: Api) -> None:
+        self._api = api
+
+    async def address(self, mark: SocketMark | None) -> str:
+        """Return the address of a new connection; each is valid once."""
         try:
-            return read_answer(answer, method)
-        except SlackRejected as error:
-            if token is None:
-                self._on_refused(error)
-            raise
+            found = await self._api.call("POST", "apps.connections.open", form={})
+        except DeliveryRejected as error:
+            if error.failure is not FailureClass.UNAUTHORIZED:
+                raise
+            raise ConfigurationError(
+                f"platforms.slack.app_token: Slack refused it ({error}); set the app-level token "
+                "(xapp-...) with the scope connections:write, and switch Socket Mode on"
+            ) from error
+        url = found.get("url")
+        if not isinstance(url, str):
+            raise ConnectFailed("slack: apps.connections.open named no address")
+        return self._api.own_address(url)
 
-    async def upload(self, url: str, data: bytes) -> None:
-        """Upload the bytes of a file to Slack's address; nobody sees them yet."""
-        headers = {"Content-Type": "application/octet-stream"}
-        answer = await call(
-            self._client,
-            "POST",
-            self.own_address(url),
-            platform=PLATFORM,
-            headers=headers,
-            body=data,
-            timeout_s=_UPLOAD_S,
-        )
-        failure = failure_of(answer, platform=PLATFORM)
-        if failure is not None:
-            raise failure
+    def read(self, data: bytes) -> SocketFrame:
+        """Return what a frame means; the payload of an event is the whole frame."""
+        frame = decode(data, Frame)
+        if frame.type == "hello":
+            return SocketFrame(meaning="hello")
+        if frame.type == "disconnect":
+            is_final = frame.reason == "link_disabled"
+            meaning: Meaning = "final" if is_final else "renew"
+            return SocketFrame(meaning=meaning, hint=_SWITCHED_OFF if is_final else "")
+        if frame.envelope_id is None:
+            return SocketFrame(meaning="other")
+        return SocketFrame(meaning="event", id=frame.envelope_id, payload=data)
 
-    async def fetch(self, url: str, *, limit: int, mime: str) -> bytes:
-        """Return the bytes of a shared file; raise above `limit`."""
-        address = self.own_address(url)
-        headers = {"Authorization": f"Bearer {self._token}"}
-        async with self._client.request(
-            PLATFORM, "GET", address, headers=headers, timeout_s=_UPLOAD_S, trusted=True
-        ) as response:
-            is_page = response.headers.get("Content-Type", "").startswith("text/html")
-            if response.status != 200 or (is_page and mime != "text/html"):
-                # Without the scope Slack shows its sign-in page, by a redirect or directly.
-                raise DeliveryRejected(
-                    f"slack: a shared file could not be read ({response.status}); the app needs the "
-                    "scope files:read",
-                    FailureClass.UNAUTHORIZED,
-                )
-            return await response.read(limit)
+    def begin(self, mark: SocketMark | None) -> None:
+        """Slack wants no first frame."""
 
-    def own_address(self, url: str) -> str:
-        """Return an address from Slack; raise `AddressRefused` for other hosts."""
-        try:
-            found = URL(url)
-        except ValueError:
-            found = URL()
-        is_plain = self._base.scheme == "http" and found.scheme in ("http", "ws")
-        is_ours = found.raw_host == self._base.raw_host and found.port == self._base.port
-        if found.scheme not in ("https", "wss") and not (is_plain and is_ours):
-            raise AddressRefused("slack: an address that is not encrypted is not used")
-        host = found.raw_host or ""
-        if is_ours or any(host == own or host.endswith(f".{own}") for own in _SLACK):
-            return url
-        raise AddressRefused(f"slack: {host[:80]!r} is not a host of Slack; nothing was sent there")
+    def beat(self, number: int | None) -> str:
+        """Return nothing: Slack asks for no heartbeats but the socket's own pings."""
+        return ""
 
-
-def _field(value: Any) -> str:
-    """Return an argument in form encoding."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    def kept(self, frame: SocketFrame) -> str:
+        """Return the acknowledgement of an envelope."""
+        return msgspec.json.encode({"envelope_id": frame.id}).decode()

@@ -7,36 +7,43 @@ messages keep their name and are ignored.
 
 import re
 from collections.abc import Collection, Mapping
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
+from hermes.channel_kit.events import event_type, part_of, without_spans
+from hermes.channel_kit.refusals import field_of
+from hermes.channels.slack.emoji import emoji_of
 from hermes.channels.slack.wire import (
+    PLATFORM,
     WireCommand,
     WireFile,
     WireInteraction,
     WireMessage,
-    command_of,
-    decode,
-    decode_form,
+    WirePosted,
+    WireReaction,
 )
-from hermes.message.event import NO_RAW, EventType, MessageEvent
-from hermes.message.parts import AudioPart, FilePart, ImagePart, Media, Part, TextPart
+from hermes.message.event import NO_RAW, MessageEvent, PressedChoice, Reaction
+from hermes.message.parts import AudioPart, Media, Part, TextPart
 from hermes.message.source import ChatType, Source
+from hermes.ports.channel import ArrivedDelivery
 
-PLATFORM: Final = "slack"
 ROUTE: Final = "events"
 _TS = re.compile(r"[0-9]{1,12}\.[0-9]{1,6}")
 _ID = re.compile(r"[A-Z][A-Z0-9]{1,40}")
-_MOST_FILES = 20
-_NOT_THERE = frozenset({"tombstone", "hidden_by_limit"})
+_MOST_FILES: Final = 20
+_NOT_THERE: Final = frozenset({"tombstone", "hidden_by_limit"})
 _NO_NAMES: Final[Mapping[str, str]] = {}
+# Of our own messages: the type of their metadata, and how the ids of our buttons begin.
+EVENT_TYPE: Final = "hermes_delivery"
+CHOICE: Final = "hermes_choice_"
 
 
 class SlackIdentity(msgspec.Struct, frozen=True, kw_only=True):
     """Who the bot is, by `auth.test`, and how it reads messages."""
 
     user_id: str
+    name: str = msgspec.field(name="user", default="")
     bot_id: str | None = None
     team_id: str | None = None
     account: str = "default"
@@ -67,11 +74,19 @@ def people_of(message: WireMessage, me: SlackIdentity) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*writer, *named)))
 
 
-def is_own(message: WireMessage, me: SlackIdentity) -> bool:
+def is_own(message: WireMessage | WirePosted, me: SlackIdentity) -> bool:
     """Return whether the bot itself wrote it."""
     return message.user == me.user_id or (
         message.bot_id is not None and message.bot_id == me.bot_id
     )
+
+
+def arrived_of(own: WireMessage | WirePosted) -> ArrivedDelivery | None:
+    """Return the delivery that a message of the bot's own is, by the key that it carries."""
+    key = field_of(own.metadata, "event_payload.key")
+    if field_of(own.metadata, "event_type") != EVENT_TYPE or not isinstance(key, str) or not key:
+        return None
+    return ArrivedDelivery(key=key, platform_message_id=message_id(own.channel, own.ts))
 
 
 def message_event(
@@ -96,31 +111,24 @@ def message_event(
     if not parts:
         return None
     addressed = _is_addressed(message, me, followed=followed)
-    return MessageEvent(
-        account=me.account,
-        route=ROUTE,
+    return _event(
+        me,
+        raw,
         external_id=message_id(message.channel, message.ts),
-        source=Source(
-            platform=PLATFORM,
-            chat_id=message.channel,
-            chat_type=chat_type_of(message.channel),
-            user_id=writer,
+        source=_source(
+            me,
+            message.channel,
+            writer,
             user_name=names.get(writer) or message.username,
             thread_id=_thread_of(message, me, addressed=addressed),
             is_bot=message.bot_id is not None,
-            guild_id=team or me.team_id,
+            team=team,
         ),
         parts=parts,
         at=float(message.ts),
-        type=_type_of(parts),
+        type=event_type(parts),
         addressed=addressed,
-        raw=_raw(raw),
     )
-
-
-def thread_name(channel: str, thread_ts: str) -> str:
-    """Return the name under which a thread is followed."""
-    return message_id(channel, thread_ts)
 
 
 def command_event(
@@ -130,71 +138,93 @@ def command_event(
     words = plain(without_mention(command.text, me.user_id), _NO_NAMES).strip()
     if command.command != me.command:
         words = f"{command.command} {words}".strip()
-    return MessageEvent(
-        account=me.account,
-        route=ROUTE,
+    return _event(
+        me,
+        raw,
         external_id=f"command:{command.trigger_id}",
-        source=Source(
-            platform=PLATFORM,
-            chat_id=command.channel_id,
-            chat_type=chat_type_of(command.channel_id),
-            user_id=command.user_id,
+        source=_source(
+            me,
+            command.channel_id,
+            command.user_id,
             user_name=command.user_name,
-            guild_id=command.team_id or me.team_id,
+            team=command.team_id,
         ),
         parts=(TextPart(words or "/help"),),
         at=at,
-        raw=_raw(raw),
     )
 
 
 def interaction_event(
     pressed: WireInteraction, me: SlackIdentity, *, at: float, raw: bytes = b""
 ) -> MessageEvent | None:
-    """Return a pressed button as if its text had been written; None for other interactions."""
+    """Return a press of one of our buttons as a choice, of another as if its text had been written.
+
+    None for other interactions.
+    """
     words = "\n".join(action.said for action in pressed.actions if action.said)
-    channel, user = pressed.channel, pressed.user
+    channel, user, place = pressed.channel, pressed.user, pressed.container
     if pressed.type != "block_actions" or channel is None or user is None or not words:
         return None
     if not _ID.fullmatch(channel.id) or not _ID.fullmatch(user.id):
         return None
-    at_message = pressed.container
     marks = ",".join(f"{action.action_ts}/{action.action_id}" for action in pressed.actions)
-    return MessageEvent(
-        account=me.account,
-        route=ROUTE,
-        external_id=f"action:{channel.id}:{at_message.message_ts or ''}:{marks}"[:500],
-        source=Source(
-            platform=PLATFORM,
-            chat_id=channel.id,
-            chat_type=chat_type_of(channel.id),
-            user_id=user.id,
+    is_ours = all(one.action_id.startswith(CHOICE) for one in pressed.actions)
+    chosen = pressed.actions[0].said if is_ours else ""
+    shown_in, thread = message_id(channel.id, place.message_ts or ""), place.thread_ts or ""
+    return _event(
+        me,
+        raw,
+        external_id=f"action:{channel.id}:{place.message_ts or ''}:{marks}"[:500],
+        source=_source(
+            me,
+            channel.id,
+            user.id,
             user_name=user.name or user.username,
-            thread_id=_checked_ts(at_message.thread_ts),
-            guild_id=pressed.team.id if pressed.team else me.team_id,
+            thread_id=thread if _TS.fullmatch(thread) else None,
+            team=pressed.team.id if pressed.team else None,
         ),
-        parts=(TextPart(words),),
+        parts=() if chosen else (TextPart(words),),
         at=at,
-        raw=_raw(raw),
+        type="choice" if chosen else "text",
+        pressed=PressedChoice(value=chosen, message_id=shown_in) if chosen else None,
     )
 
 
-def read_form(body: bytes) -> WireCommand | WireInteraction:
-    """Return the content of a form: an interaction in `payload`, or a slash command."""
-    fields = decode_form(body)
-    payload = fields.get("payload")
-    if payload is not None:
-        return decode(payload.encode(), WireInteraction)
-    return command_of(fields)
+def reaction_event(
+    told: WireReaction, me: SlackIdentity, *, team: str | None = None, raw: bytes = b""
+) -> MessageEvent | None:
+    """Return a reaction to a message of the bot; None for others, and for a workspace's own emoji."""
+    channel, ts, emoji = told.item.channel, told.item.ts, emoji_of(told.reaction)
+    is_ours = told.item_user == me.user_id and told.user != me.user_id
+    if channel is None or ts is None or emoji is None or not is_ours:
+        return None
+    name = message_id(channel, ts)
+    is_removed = told.type == "reaction_removed"
+    return _event(
+        me,
+        raw,
+        external_id=f"{told.type}:{name}:{told.user}:{told.event_ts}:{told.reaction}"[:500],
+        source=_source(me, channel, told.user, team=team),
+        parts=(),
+        at=float(told.event_ts),
+        type="reaction",
+        reaction=Reaction(message_id=name, emoji=emoji, is_removed=is_removed),
+    )
 
 
-def _raw(raw: bytes) -> msgspec.Raw:
+def _event(me: SlackIdentity, raw: bytes, **more: Any) -> MessageEvent:
     # An empty value is not JSON: it would make the whole event impossible to store.
-    return msgspec.Raw(raw) if raw else NO_RAW
+    kept = msgspec.Raw(raw) if raw else NO_RAW
+    return MessageEvent(account=me.account, route=ROUTE, raw=kept, **more)
 
 
-def _checked_ts(ts: str | None) -> str | None:
-    return ts if ts is not None and _TS.fullmatch(ts) else None
+def _source(me: SlackIdentity, channel: str, user: str, **more: Any) -> Source:
+    """Return where an event comes from; `team` is the workspace if the event names one."""
+    team = more.pop("team", None) or me.team_id
+    kind = chat_type_of(channel)
+    return Source(
+        platform=PLATFORM, chat_id=channel, chat_type=kind, user_id=user, guild_id=team, **more
+    )
 
 
 def _is_addressed(message: WireMessage, me: SlackIdentity, *, followed: Collection[str]) -> bool:
@@ -205,7 +235,7 @@ def _is_addressed(message: WireMessage, me: SlackIdentity, *, followed: Collecti
     if message.thread_ts is None or message.thread_ts == message.ts:
         return False
     is_reply = message.parent_user_id == me.user_id
-    return is_reply or thread_name(message.channel, message.thread_ts) in followed
+    return is_reply or message_id(message.channel, message.thread_ts) in followed
 
 
 def _thread_of(message: WireMessage, me: SlackIdentity, *, addressed: bool) -> str | None:
@@ -219,7 +249,7 @@ def _thread_of(message: WireMessage, me: SlackIdentity, *, addressed: bool) -> s
 def _text_parts(
     text: str, files: tuple[WireFile, ...], *, me: SlackIdentity, names: Mapping[str, str]
 ) -> tuple[TextPart, ...]:
-    said = plain(without_mention(text, me.user_id), names)
+    said = plain(without_mention(text, me.user_id), {me.user_id: me.name, **names})
     elsewhere = [
         f"{file.name or file.title or 'file'}: {file.url_private}"
         for file in files[:_MOST_FILES]
@@ -237,32 +267,14 @@ def _attachments(files: tuple[WireFile, ...]) -> tuple[Part, ...]:
             continue
         mime = file.mimetype or "application/octet-stream"
         media = Media(mime, name=file.name or file.title, size=file.size, ref=address)
-        parts.append(_part_of(media))
+        is_voice = file.subtype == "slack_audio"
+        parts.append(AudioPart(media, is_voice=True) if is_voice else part_of(media))
     return tuple(parts)
-
-
-def _part_of(media: Media) -> Part:
-    kind = media.mime.partition("/")[0]
-    if kind == "image":
-        return ImagePart(media)
-    return AudioPart(media) if kind == "audio" else FilePart(media)
-
-
-def _type_of(parts: tuple[Part, ...]) -> EventType:
-    last = parts[-1]
-    if isinstance(last, ImagePart):
-        return "image"
-    if isinstance(last, AudioPart):
-        return "audio"
-    if isinstance(last, FilePart):
-        return "video" if last.media.mime.startswith("video/") else "file"
-    return "text"
 
 
 _ANGLE = re.compile(r"<([^<>\s][^<>]{0,4000})>")
 _USER = re.compile(r"<@([UW][A-Z0-9]{1,30})(?:\|[^<>]*)?>")
 _ESCAPES = (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&"))
-_SPACES = re.compile(r"[ \t]{2,}")
 _MOST_NAMES = 10
 
 
@@ -272,14 +284,9 @@ def mentioned(text: str) -> tuple[str, ...]:
 
 
 def without_mention(text: str, user_id: str) -> str:
-    """Return the text without the mention of one user, and without the space that it leaves."""
-    found = re.compile(rf"<@{re.escape(user_id)}(?:\|[^<>]*)?>")
-    start = found.match(text.lstrip())
-    if start is not None:
-        text = text.lstrip()[start.end() :].lstrip(" \t,:")
-    if not found.search(text):
-        return text.strip() if start is not None else text
-    return _SPACES.sub(" ", found.sub("", text)).strip()
+    """Return the text without the mentions of one user, and without the space that they leave."""
+    spans = [found.span() for found in _USER.finditer(text) if found[1] == user_id]
+    return without_spans(text, spans) if spans else text
 
 
 def plain(text: str, names: Mapping[str, str]) -> str:
@@ -302,14 +309,8 @@ def _read(inner: str, names: Mapping[str, str]) -> str:
     if kind == "#":
         return f"#{words or rest}"
     if kind == "!":
-        return _special(rest, words)
+        return words or f"@{rest.partition('^')[0]}"
     address = target.removeprefix("mailto:").removeprefix("tel:")
     if not words or words in (target, address) or target.endswith(f"://{words}"):
         return address if target != address else target
     return f"{words} ({address})"
-
-
-def _special(name: str, words: str) -> str:
-    if words:
-        return words
-    return f"@{name.partition('^')[0]}"

@@ -33,38 +33,33 @@ def read(settings: Mapping[str, Any]) -> SlackSettings:
     given = {name: value for name, value in settings.items() if value is not None}
     mode = given.get("mode") or ("socket" if given.get("app_token") else "http")
     try:
-        read_settings = msgspec.convert({**given, "mode": mode}, SlackSettings)
+        found = msgspec.convert({**given, "mode": mode}, SlackSettings)
     except msgspec.ValidationError as problem:
         raise ConfigurationError(f"platforms.slack does not fit: {problem}") from None
-    _check(read_settings)
-    return read_settings
+    if wrong := _problem(found):
+        raise ConfigurationError(f"platforms.slack{wrong}")
+    return found
 
 
-def _check(settings: SlackSettings) -> None:
-    if settings.mode == "socket" and not settings.app_token:
-        raise ConfigurationError(
-            "platforms.slack.app_token: mode 'socket' needs the app-level token (xapp-...); set it "
-            "(or SLACK_APP_TOKEN), or set mode to 'http' and signing_secret"
+def _problem(settings: SlackSettings) -> str:
+    """Return the setting that is wrong, and what to set; nothing if all are right."""
+    is_socket, address = settings.mode == "socket", settings.base_url
+    if is_socket and not settings.app_token:
+        return (
+            ".app_token: mode 'socket' needs the app-level token (xapp-...); set it (or "
+            "SLACK_APP_TOKEN), or set mode to 'http' and signing_secret"
         )
-    if settings.mode == "http" and not settings.signing_secret:
-        raise ConfigurationError(
-            "platforms.slack: set app_token (Socket Mode) or signing_secret (Events API over HTTP); "
-            "without one of them no message can be received or its sender verified"
+    if not is_socket and not settings.signing_secret:
+        return (
+            ": set app_token (Socket Mode) or signing_secret (Events API over HTTP); without one of "
+            "them no message can be received or its sender verified"
         )
     if settings.bot_token.startswith("xapp-"):
-        raise ConfigurationError(
-            "platforms.slack.bot_token: expected the bot's token (xoxb-...), found an app-level "
-            "token (xapp-...); that one is app_token"
+        return (
+            ".bot_token: expected the bot's token (xoxb-...), found an app-level token (xapp-...)"
         )
-    if settings.mode == "socket" and settings.app_token.startswith("xoxb-"):
-        raise ConfigurationError(
-            "platforms.slack.app_token: expected the app-level token (xapp-...), found a bot's "
-            "token (xoxb-...); that one is bot_token"
-        )
-    if not settings.base_url.startswith(("https://", "http://")):
-        raise ConfigurationError(
-            f"platforms.slack.base_url: expected an http or https address, found "
-            f"{settings.base_url[:60]!r}"
-        )
-    if settings.ping_s <= 0:
-        raise ConfigurationError("platforms.slack.ping_s: expected more than 0 seconds")
+    if is_socket and settings.app_token.startswith("xoxb-"):
+        return ".app_token: expected the app-level token (xapp-...), found a bot's token (xoxb-...)"
+    if not address.startswith(("https://", "http://")):
+        return f".base_url: expected an http or https address, found {address[:60]!r}"
+    return "" if settings.ping_s > 0 else ".ping_s: expected more than 0 seconds"

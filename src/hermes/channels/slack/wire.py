@@ -4,20 +4,20 @@ Pure.
 Unknown fields are ignored, since Slack adds some every month.
 """
 
-from typing import Annotated, Any, TypeVar
-from urllib.parse import parse_qsl
+from typing import Annotated, Any
 
 import msgspec
 
+from hermes.channel_kit import bodies
+from hermes.channel_kit.bodies import decode_form
 from hermes.errors import BadRequest
 
-_MOST_FIELDS = 100
+PLATFORM = "slack"
 Id = Annotated[str, msgspec.Meta(pattern=r"^[A-Z][A-Z0-9]{1,40}$")]
 Ts = Annotated[str, msgspec.Meta(pattern=r"^[0-9]{1,12}\.[0-9]{1,6}$")]
 # Slack cuts a message at 40,000 characters.
 Words = Annotated[str, msgspec.Meta(max_length=200_000)]
 TAKEN = frozenset({None, "file_share", "thread_broadcast", "me_message", "bot_message"})
-T = TypeVar("T")
 
 
 class WireFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,13 +29,14 @@ class WireFile(msgspec.Struct, frozen=True, kw_only=True):
     mimetype: str | None = None
     size: int | None = None
     mode: str | None = None
+    subtype: str | None = None
     is_external: bool = False
     url_private: str | None = None
     url_private_download: str | None = None
 
 
 class WireMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """A `message` or an `app_mention` event."""
+    """A `message` or an `app_mention` event; only that of the bot's own messages is read."""
 
     type: str
     channel: Id
@@ -49,6 +50,37 @@ class WireMessage(msgspec.Struct, frozen=True, kw_only=True):
     parent_user_id: str | None = None
     hidden: bool = False
     files: tuple[WireFile, ...] = ()
+    metadata: Any = None  # Any: each app has its own.
+
+
+class WirePosted(msgspec.Struct, frozen=True, kw_only=True):
+    """A `message_metadata_posted` event."""
+
+    channel: Id = msgspec.field(name="channel_id")
+    ts: Ts = msgspec.field(name="message_ts")
+    user: str | None = msgspec.field(name="user_id", default=None)
+    bot_id: str | None = None
+    metadata: Any = None  # Any: each app has its own.
+
+
+class _Item(msgspec.Struct, frozen=True, kw_only=True):
+    type: str
+    channel: Id | None = None
+    ts: Ts | None = None
+
+
+class WireReaction(msgspec.Struct, frozen=True, kw_only=True):
+    """A `reaction_added` or a `reaction_removed` event; `item_user` wrote what it is on."""
+
+    type: str
+    user: Id
+    reaction: Annotated[str, msgspec.Meta(max_length=200)]
+    item: _Item
+    event_ts: Ts
+    item_user: str | None = None
+
+
+WireEvent = WireMessage | WirePosted | WireReaction
 
 
 class _Kind(msgspec.Struct, frozen=True):
@@ -60,7 +92,6 @@ class WireCall(msgspec.Struct, frozen=True, kw_only=True):
     """The outermost object of the Events API, over HTTP and inside an envelope."""
 
     type: str
-    challenge: str | None = None
     team_id: str | None = None
     event: msgspec.Raw = msgspec.Raw()
 
@@ -74,7 +105,6 @@ class WireCommand(msgspec.Struct, frozen=True, kw_only=True):
     trigger_id: str
     text: Words = ""
     user_name: str | None = None
-    channel_name: str | None = None
     team_id: str | None = None
 
 
@@ -133,56 +163,34 @@ class Frame(msgspec.Struct, frozen=True, kw_only=True):
     type: str
     envelope_id: str | None = None
     reason: str | None = None
-    retry_attempt: int | None = None
     payload: msgspec.Raw = msgspec.Raw()
 
 
-def decode(raw: bytes, shape: type[T]) -> T:
+def decode(raw: bytes, shape: type[bodies.T]) -> bodies.T:
     """Return the value that `raw` holds as JSON; raise `BadRequest` if it does not fit."""
-    try:
-        return msgspec.json.decode(raw, type=shape)
-    except (msgspec.DecodeError, UnicodeDecodeError) as problem:
-        raise BadRequest(
-            f"slack sent something that is not a {shape.__name__}: {problem}"
-        ) from None
-    except RecursionError:
-        raise BadRequest("slack sent JSON that is nested too deeply") from None
+    return bodies.decode(raw, shape, platform=PLATFORM)
 
 
-def decode_message(raw: bytes) -> WireMessage | None:
-    """Return a person's message, or None for events of another kind.
+def decode_event(raw: bytes) -> WireEvent | str:
+    """Return an event that is read further; of any other only its type.
 
     Changed and deleted messages, joins, topics and the like have a subtype; they are not messages
     of people.
     """
     kind = decode(raw, _Kind)
-    if kind.type not in ("message", "app_mention") or kind.subtype not in TAKEN:
-        return None
-    return decode(raw, WireMessage)
+    if kind.type in ("message", "app_mention"):
+        return decode(raw, WireMessage) if kind.subtype in TAKEN else kind.type
+    if kind.type in ("reaction_added", "reaction_removed"):
+        return decode(raw, WireReaction)
+    return decode(raw, WirePosted) if kind.type == "message_metadata_posted" else kind.type
 
 
-def kind_of(raw: bytes) -> str:
-    """Return the type of an event."""
-    return decode(raw, _Kind).type
-
-
-def decode_form(body: bytes) -> dict[str, str]:
-    """Return the fields of an urlencoded body; raises `BadRequest`."""
-    try:
-        fields = parse_qsl(
-            body.decode("ascii"),
-            keep_blank_values=True,
-            encoding="utf-8",
-            errors="strict",
-            max_num_fields=_MOST_FIELDS,
-        )
-    except (UnicodeDecodeError, ValueError) as problem:
-        raise BadRequest(f"slack sent no urlencoded form: {type(problem).__name__}") from None
-    return dict(fields)
-
-
-def command_of(fields: dict[str, Any]) -> WireCommand:
-    """Return the slash command that a form holds."""
+def read_form(body: bytes) -> WireCommand | WireInteraction:
+    """Return the content of a form: an interaction in `payload`, or a slash command."""
+    fields = decode_form(body, platform=PLATFORM)
+    payload = fields.get("payload")
+    if payload is not None:
+        return decode(payload.encode(), WireInteraction)
     try:
         return msgspec.convert(fields, WireCommand)
     except msgspec.ValidationError as problem:

@@ -1,49 +1,41 @@
 """Converts replies to signed posts. Pure."""
 
 import base64
-from typing import Final
+from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
+from hermes.channel_kit.proof import sign
 from hermes.channels.webhook.settings import Route
-from hermes.channels.webhook.signatures import sign_standard
-from hermes.message.parts import Media, TextPart, text_of
-from hermes.ports.channel import Delivery
+from hermes.message.parts import Media, text_of
+from hermes.ports.channel import Delivery, HttpRequest
+from hermes.ports.channel_rows import ProofRow
 
-PLATFORM: Final = "webhook"
-
-
-class WebhookFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A file of a reply: its bytes as base64, or why they are missing."""
-
-    name: str
-    type: str
-    size: int | None = None
-    content: str | None = None
-    problem: str | None = None
+PostedFile = dict[str, Any]  # Any: a file as JSON.
 
 
-def file_of(media: Media, data: bytes | None) -> WebhookFile:
-    """Return an attachment as it is posted; without bytes it is only named."""
-    name = media.name or "file"
+def file_of(media: Media, data: bytes | None) -> PostedFile:
+    """Return an attachment as it is posted, with its bytes as base64; without bytes only named."""
+    named: PostedFile = {"name": media.name or "file", "type": media.mime}
     if data is None:
-        return WebhookFile(name=name, type=media.mime, problem="it could not be attached")
-    coded = base64.b64encode(data).decode("ascii")
-    return WebhookFile(name=name, type=media.mime, size=len(data), content=coded)
+        return {**named, "problem": "it could not be attached"}
+    return {**named, "size": len(data), "content": base64.b64encode(data).decode("ascii")}
 
 
 def post_of(
-    delivery: Delivery, route: Route, *, at: int, attached: tuple[WebhookFile, ...] = ()
-) -> tuple[dict[str, str], bytes]:
-    """Return the headers and body of the Standard Webhook whose id is the delivery's key."""
+    delivery: Delivery, route: Route, proof: ProofRow, *, at: int, attached: Sequence[PostedFile]
+) -> HttpRequest:
+    """Return a reply as a Standard Webhook whose id is the delivery's key."""
     told = {
         "type": "reply",
         "id": delivery.key,
         "route": delivery.target.chat_id,
         "reply_to": delivery.target.reply_to,
-        "text": text_of(tuple(part for part in delivery.parts if isinstance(part, TextPart))),
+        "text": text_of(delivery.parts),
         "attachments": attached,
     }
+    headers = {"Content-Type": "application/json", "webhook-id": delivery.key}
     body = msgspec.json.encode(told)
-    signed = sign_standard(route.reply_secret or route.secret, delivery.key, at=at, body=body)
-    return {"Content-Type": "application/json", **signed}, body
+    post = HttpRequest(method="POST", path="", query={}, headers=headers, body=body)
+    return sign(proof, post, secret=route.reply_secret or route.secret, now=at)

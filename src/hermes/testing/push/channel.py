@@ -6,11 +6,15 @@ handles retries, key windows and order.
 
 import msgspec
 
-from hermes.errors import ConfigurationError, Overloaded, Refused, TryLater
-from hermes.http.errors import error_response
+from hermes.channel_kit.api import Api
+from hermes.channel_kit.bodies import decode
+from hermes.channel_kit.refusals import as_shape
+from hermes.channel_kit.webhook_door import WebhookDoor
+from hermes.errors import ConfigurationError, DeliveryRejected, FailureClass
 from hermes.http.json_body import json_response
+from hermes.message.ids import make_id
 from hermes.net.client import HttpClient
-from hermes.plugins.manifest import load_capabilities
+from hermes.plugins.manifest import load_manifest
 from hermes.ports.channel import (
     Accept,
     Capabilities,
@@ -20,12 +24,24 @@ from hermes.ports.channel import (
     Receipt,
     Target,
 )
+from hermes.ports.channel_rows import WebhookRow
 from hermes.ports.clock import Clock
-from hermes.testing.push.client import SampleClient
-from hermes.testing.push.inbound import SignatureCheck, read_event, to_event
-from hermes.testing.push.outbound import check, edit_body, find_receipt, read_receipt, send_body
+from hermes.testing.push.inbound import WireEvent, to_event
+from hermes.testing.push.outbound import send_body
 from hermes.testing.push.settings import ChannelSettings
 from hermes.testing.push.state import KEY_WINDOW_S
+
+
+class _Sent(msgspec.Struct, frozen=True):
+    message_id: str
+
+
+class _Entry(_Sent, frozen=True):
+    ref: str | None = None
+
+
+class _History(msgspec.Struct, frozen=True):
+    messages: tuple[_Entry, ...]
 
 
 class SampleChannel:
@@ -41,66 +57,73 @@ class SampleChannel:
         clock: Clock,
         capabilities: Capabilities | None = None,
     ) -> None:
+        manifest = load_manifest("hermes.testing.push")
         self._settings = settings
-        self._clock = clock
-        self._api = SampleClient(client, base_url=settings.base_url, token=settings.token)
-        self._signatures = SignatureCheck(settings.signing_secret)
-        self._accept: Accept | None = None
-        self._capabilities = msgspec.structs.replace(
-            capabilities or load_capabilities("hermes.testing.push"),
+        self._api = Api(
+            client,
+            platform=self.name,
+            base_url=settings.base_url,
+            make_id=make_id,
+            rows=manifest.rows,
+            headers={"Authorization": f"Bearer {settings.token}"},
+            masked=(settings.token,),
+        )
+        self._door = WebhookDoor(
+            manifest.rows.webhook or WebhookRow(),
+            platform=self.name,
+            secrets={"signing_secret": settings.signing_secret},
+            clock=clock,
+            take=self._take,
+        )
+        self.capabilities = msgspec.structs.replace(
+            capabilities or manifest.capabilities,
             edit=settings.edit,
             history=settings.history,
             key_window_s=KEY_WINDOW_S if settings.keys else 0.0,
         )
 
-    @property
-    def capabilities(self) -> Capabilities:
-        """The platform's capabilities, depending on the server's options."""
-        return self._capabilities
-
     async def connect(self, accept: Accept) -> None:
         """Start receiving; return once the platform has answered an authenticated call."""
-        answer = await self._api.get("/v1/me")
-        if answer.status in {401, 403}:
+        try:
+            await self._api.call("GET", "/v1/me")
+        except DeliveryRejected as error:
+            if error.failure is not FailureClass.UNAUTHORIZED:
+                raise
             raise ConfigurationError(
-                f"platforms.pigeon.token: the platform answered {answer.status}, expected 200; "
-                "set the token that belongs to this bot"
-            )
-        check(answer)
-        self._accept = accept
+                f"platforms.pigeon.token: {error}; set the token that belongs to this bot"
+            ) from error
+        self._door.open(accept)
 
     async def disconnect(self) -> None:
         """Stop receiving; the shared client keeps its own connections."""
-        self._accept = None
+        await self._door.close()
 
     async def send(self, delivery: Delivery) -> Receipt:
         """Send one message; raises a `DeliveryError` subclass that says what is known."""
         body = send_body(delivery, keys=self._settings.keys)
-        return read_receipt(await self._api.post("/v1/send", body))
+        found = await self._api.call("POST", "/v1/send", json=body)
+        return Receipt(as_shape(found, _Sent, platform=self.name).message_id)
 
     async def edit(self, target: Target, platform_message_id: str, *, text: str) -> None:
         """Replace the text of a message that was sent before."""
-        check(await self._api.post("/v1/edit", edit_body(platform_message_id, text)))
+        body = {"message_id": platform_message_id, "text": text}
+        await self._api.call("POST", "/v1/edit", json=body)
 
     async def find(self, target: Target, key: str) -> Receipt | None:
         """Look the message up in the platform's history."""
         query = {"chat": target.chat_id, "limit": "100"}
-        return find_receipt(await self._api.get("/v1/history", query=query), key)
+        found = await self._api.call("GET", "/v1/history", query=query)
+        entries = as_shape(found, _History, platform=self.name).messages
+        return next((Receipt(one.message_id) for one in entries if one.ref == key), None)
 
     async def webhook(self, request: HttpRequest) -> HttpResponse:
         """Handle one webhook call: check its authenticity, pass it to the inbox, answer."""
-        try:
-            return await self._receive(request)
-        except (Refused, TryLater) as error:
-            return error_response(error)
+        return await self._door.answer(request)
 
-    async def _receive(self, request: HttpRequest) -> HttpResponse:
-        self._signatures.check(request.headers, request.body, now=self._clock.now())
-        if self._accept is None:
-            raise Overloaded("pigeon is not connected; send the webhook again", retry_after=1.0)
-        wire = read_event(request.body)
+    async def _take(self, request: HttpRequest, accept: Accept) -> HttpResponse:
+        wire = decode(request.body, WireEvent, platform=self.name)
         event = to_event(wire, platform=self.name, account=self._settings.account, raw=request.body)
         if event is None:
             return json_response({"ignored": wire.type})
-        accepted = await self._accept(event)
+        accepted = await accept(event)
         return json_response({"message_id": accepted.message_id, "duplicate": accepted.duplicate})

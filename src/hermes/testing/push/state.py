@@ -3,12 +3,12 @@
 Strict on purpose: it refuses everything that a real platform would refuse.
 """
 
-import math
-from collections import deque
+from collections.abc import Callable
 
 import msgspec
 
 from hermes.ports.clock import Clock
+from hermes.testing.call_rules import SiteRefusal
 
 MAX_CHARS = 2000
 KEY_WINDOW_S = 3600.0
@@ -28,22 +28,6 @@ class SampleSettings(msgspec.Struct, frozen=True, kw_only=True):
     webhook_delay_s: float = 0.5
 
 
-class SendBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`POST /v1/send`; `ref` is only echoed by the history, `key` deduplicates."""
-
-    chat: str
-    text: str
-    key: str | None = None
-    ref: str | None = None
-
-
-class EditBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`POST /v1/edit`."""
-
-    message_id: str
-    text: str
-
-
 class PostedMessage(msgspec.Struct, frozen=True, kw_only=True):
     """A posted message."""
 
@@ -54,26 +38,18 @@ class PostedMessage(msgspec.Struct, frozen=True, kw_only=True):
     edits: int = 0
 
 
-class SampleError(Exception):
-    """The platform refuses a call."""
-
-    def __init__(self, status: int, code: str, *, retry_after: float | None = None) -> None:
-        super().__init__(code)
-        self.status = status
-        self.code = code
-        self.retry_after = retry_after
-
-
 class PushState:
     """The platform's own record of what was posted."""
 
-    def __init__(self, settings: SampleSettings, *, clock: Clock) -> None:
+    def __init__(
+        self, settings: SampleSettings, *, clock: Clock, pace: Callable[[str], None]
+    ) -> None:
         self._settings = settings
         self._clock = clock
+        self._pace = pace
         self._chats = set(settings.chats)
         self._posted: dict[str, PostedMessage] = {}
         self._keys: dict[str, tuple[float, str]] = {}
-        self._recent: dict[str, deque[float]] = {}
 
     @property
     def posted(self) -> tuple[PostedMessage, ...]:
@@ -89,33 +65,38 @@ class PushState:
         posted = self._posted.get(message_id)
         return posted.chat if posted else None
 
-    def send(self, body: SendBody) -> tuple[PostedMessage, bool]:
-        """Post a message; return it and whether it is new."""
-        self._check_text(body.text)
-        self._check_chat(body.chat)
-        if body.key is not None and not self._settings.keys:
-            raise SampleError(400, "keys_unsupported")
-        known = self._known(body.key)
+    def send(
+        self, *, chat: str, text: str, key: str | None = None, ref: str | None = None
+    ) -> tuple[PostedMessage, bool]:
+        """Post a message; return it and whether it is new.
+
+        `ref` is only echoed by the history, `key` deduplicates.
+        """
+        self._check_text(text)
+        self._check_chat(chat)
+        if key is not None and not self._settings.keys:
+            raise SiteRefusal("keys_unsupported")
+        known = self._known(key)
         if known is not None:
             return known, False
-        self._check_rate(body.chat)
+        self._pace(chat)
         posted = PostedMessage(
-            message_id=f"pm_{len(self._posted) + 1}", chat=body.chat, text=body.text, ref=body.ref
+            message_id=f"pm_{len(self._posted) + 1}", chat=chat, text=text, ref=ref
         )
         self._posted[posted.message_id] = posted
-        if body.key is not None:
-            self._keys[body.key] = (self._clock.now(), posted.message_id)
+        if key is not None:
+            self._keys[key] = (self._clock.now(), posted.message_id)
         return posted, True
 
-    def edit(self, body: EditBody) -> PostedMessage:
+    def edit(self, *, message_id: str, text: str) -> PostedMessage:
         """Replace the text of a message."""
-        self._check_text(body.text)
-        posted = self._posted.get(body.message_id)
+        self._check_text(text)
+        posted = self._posted.get(message_id)
         if posted is None:
-            raise SampleError(404, "unknown_message")
-        self._check_rate(posted.chat)
-        changed = msgspec.structs.replace(posted, text=body.text, edits=posted.edits + 1)
-        self._posted[posted.message_id] = changed
+            raise SiteRefusal("unknown_message")
+        self._pace(posted.chat)
+        changed = msgspec.structs.replace(posted, text=text, edits=posted.edits + 1)
+        self._posted[message_id] = changed
         return changed
 
     def delete(self, message_id: str) -> None:
@@ -139,23 +120,10 @@ class PushState:
 
     def _check_text(self, text: str) -> None:
         if not text.strip():
-            raise SampleError(400, "empty_text")
+            raise SiteRefusal("empty_text")
         if len(text) > MAX_CHARS:
-            raise SampleError(400, "text_too_long")
+            raise SiteRefusal("text_too_long")
 
     def _check_chat(self, chat: str) -> None:
         if chat not in self._chats:
-            raise SampleError(404, "unknown_chat")
-
-    def _check_rate(self, chat: str) -> None:
-        limit, window = self._settings.rate_limit, self._settings.rate_window_s
-        if limit <= 0:
-            return
-        now = self._clock.now()
-        recent = self._recent.setdefault(chat, deque())
-        while recent and now - recent[0] >= window:
-            recent.popleft()
-        if len(recent) >= limit:
-            wait = max(1, math.ceil(recent[0] + window - now))
-            raise SampleError(429, "rate_limited", retry_after=wait)
-        recent.append(now)
+            raise SiteRefusal("unknown_chat")

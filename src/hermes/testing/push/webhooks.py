@@ -1,14 +1,13 @@
 """How the stand-in platform sends messages to Hermes: signed, and repeated until answered."""
 
 import asyncio
-import hashlib
-import hmac
 from collections.abc import Awaitable, Callable, Sequence
 
-import aiohttp
 import msgspec
 
+from hermes.ports.channel import HttpRequest
 from hermes.ports.clock import Clock
+from hermes.testing.event_delivery import PushRow, SignedPush, proof_signer
 from hermes.testing.push.state import SampleSettings
 from hermes.testing.push.tally import Tally
 
@@ -36,9 +35,10 @@ class InboundBatch(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 def sign(secret: str, timestamp: str, *, body: bytes) -> str:
-    """Return the value of `X-Pigeon-Signature`."""
-    mac = hmac.new(secret.encode(), timestamp.encode() + b"." + body, hashlib.sha256)
-    return f"v1={mac.hexdigest()}"
+    """Return the value of `X-Pigeon-Signature`; the timestamp counts milliseconds."""
+    call = HttpRequest(method="POST", path="", query={}, headers={}, body=body)
+    signed = proof_signer("hermes.testing.push", secret)(call, int(timestamp) / 1000)
+    return signed.headers["x-pigeon-signature"]
 
 
 def event_body(message: InboundMessage, *, sent_at: float) -> bytes:
@@ -72,16 +72,15 @@ class Webhooks:
         self._clock = clock
         self._tally = tally
         self._sleep = sleep
-        self._session: aiohttp.ClientSession | None = None
+        self._sign = proof_signer("hermes.testing.push", settings.signing_secret)
+        self._push = SignedPush(PushRow(), self._signed, clock=clock)
         self._bodies: dict[str, bytes] = {}
-        self._stamped = 0.0
+        self._stamp_ms = 0
         self.url = settings.webhook_url
 
     async def close(self) -> None:
         """Release the connections."""
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        await self._push.close()
 
     async def deliver(self, batch: InboundBatch) -> list[int]:
         """Deliver a batch; return the last status of each delivery (0: never answered)."""
@@ -107,34 +106,15 @@ class Webhooks:
             await self._sleep(self._settings.webhook_delay_s)
         return status
 
-    async def post(self, body: bytes, *, headers: dict[str, str] | None = None) -> int:
+    async def post(self, body: bytes) -> int:
         """Post one signed body once; return the status, 0 if there was no answer."""
-        if self.url is None:
-            return 0
-        if self._session is None:
-            self._session = aiohttp.ClientSession()
-        try:
-            async with self._session.post(
-                self.url,
-                data=body,
-                headers=headers or self.headers(body),
-                timeout=aiohttp.ClientTimeout(total=10),
-            ) as answer:
-                await answer.read()
-                return answer.status
-        except (aiohttp.ClientError, TimeoutError, OSError):
-            return 0
+        self._push.url = self.url
+        return 0 if self.url is None else (await self._push.post(body)).status
 
-    def headers(self, body: bytes) -> dict[str, str]:
-        """Return the headers of a new call; every call has its own timestamp."""
+    def _signed(self, call: HttpRequest, now: float) -> HttpRequest:
         # Two calls within one tick of the clock must not look like a replay.
-        self._stamped = max(self._clock.now(), self._stamped + 1e-6)
-        timestamp = f"{self._stamped:.6f}"
-        return {
-            "Content-Type": "application/json",
-            "X-Pigeon-Timestamp": timestamp,
-            "X-Pigeon-Signature": sign(self._settings.signing_secret, timestamp, body=body),
-        }
+        self._stamp_ms = max(round(now * 1000), self._stamp_ms + 1)
+        return self._sign(call, self._stamp_ms / 1000)
 
 
 def numbered(chat: str, texts: Sequence[str], *, user: str = "u1") -> tuple[InboundMessage, ...]:

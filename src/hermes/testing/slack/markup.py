@@ -15,6 +15,8 @@ _INSIDE = re.compile(
     r"(?:https?://|mailto:|tel:)[^|<>\s]+(?:\|[^|<>]*)?|[@#][A-Z0-9]+(?:\|[^<>]*)?|!\w[^<>]*"
 )
 _SECTION = frozenset({"type", "text", "block_id", "fields", "accessory", "expand"})
+_BUTTON = frozenset({"type", "text", "action_id", "value", "style", "url", "confirm"})
+MOST_BUTTONS = 25
 _FENCED = re.compile(r"```\n?(.*?)\n?```", re.DOTALL)
 _STYLES = re.compile(r"(?<![\w*_~])([*_~])(?=\S)(.+?)(?<=\S)\1(?![\w*_~])")
 _DATE = re.compile(r"<!date\^[^<>|]*\|([^<>]*)>")
@@ -55,6 +57,8 @@ def _check_block(block: Any) -> int:
     kind = block.get("type") if isinstance(block, dict) else None
     if kind == "divider" and set(block) <= {"type", "block_id"}:
         return 0
+    if kind == "actions":
+        return _check_buttons(block)
     if kind != "section" or not set(block) <= _SECTION:
         raise SiteRefusal("invalid_blocks", f"a block of the type {kind!r}")
     text = block.get("text")
@@ -65,6 +69,33 @@ def _check_block(block: Any) -> int:
         raise SiteRefusal("invalid_blocks", f"a section of {len(words)} characters")
     if text["type"] == "mrkdwn":
         check_mrkdwn(words)
+    return len(words)
+
+
+def _check_buttons(block: Any) -> int:
+    """Return the length of the buttons' labels; raise unless Slack shows them."""
+    elements = block.get("elements")
+    if not set(block) <= {"type", "block_id", "elements"} or not isinstance(elements, list):
+        raise SiteRefusal("invalid_blocks", "actions without elements")
+    names = [one.get("action_id") for one in elements]
+    if not 1 <= len(elements) <= MOST_BUTTONS or len(set(names)) < len(names):
+        raise SiteRefusal("invalid_blocks", f"{len(elements)} buttons, or two of one id")
+    return sum(map(_check_button, elements))
+
+
+def _check_button(button: Any) -> int:
+    text, value, name = button.get("text"), button.get("value"), button.get("action_id")
+    words = text.get("text") if isinstance(text, dict) else None
+    if button.get("type") != "button" or not set(button) <= _BUTTON:
+        raise SiteRefusal("invalid_blocks", "no button, or one with unknown fields")
+    if button.get("style", "primary") not in ("primary", "danger"):
+        raise SiteRefusal("invalid_blocks", "a style that no button has")
+    if not isinstance(words, str) or not 1 <= len(words) <= 75 or text["type"] != "plain_text":
+        raise SiteRefusal("invalid_blocks", "a button without a plain label of 75 characters")
+    if not isinstance(name, str) or len(name) > 255 or not isinstance(value, str):
+        raise SiteRefusal("invalid_blocks", "a button without an id and a value")
+    if len(value) > 2000:
+        raise SiteRefusal("invalid_blocks", f"a value of {len(value)} characters")
     return len(words)
 
 

@@ -1,7 +1,5 @@
 """What people do in the stand-in's workspace, and how its app is told: sockets, or signed calls."""
 
-import hashlib
-import hmac
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -9,10 +7,15 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from hermes.ports.channel import HttpRequest
 from hermes.ports.clock import Clock
 from hermes.testing.call_rules import Json, SiteRefusal
-from hermes.testing.event_delivery import Connection, EventSocket, PushRow, SignedPush
+from hermes.testing.event_delivery import (
+    Connection,
+    EventSocket,
+    PushRow,
+    SignedPush,
+    proof_signer,
+)
 from hermes.testing.site import Site, load_platform
 from hermes.testing.stand_in import PersonMessage
 from hermes.testing.town import TownChat, TownFile, TownMessage
@@ -31,7 +34,8 @@ class SlackPeople(Site):
         self.secret = _SECRET
         self.sockets = EventSocket(self._greet, self._hear, resend_s=resend_s)
         row = msgspec.convert(self.rows.more["push"], PushRow)
-        self.push = SignedPush(row, _signed, clock=self.clock)
+        proof = proof_signer("hermes.channels.slack", _SECRET)
+        self.push = SignedPush(row, proof, clock=self.clock)
         self._is_verified = False
         self._made = self._envelopes = 0
 
@@ -110,10 +114,14 @@ class SlackPeople(Site):
         await self._interact("slash_commands", fields, fields)
 
     async def press(self, said: PersonMessage) -> None:
-        """Press a button whose value is the text, as a person."""
+        """Press a button whose value is the text, as a person: under `reply_to`, or of another app."""
         ts = self._ts_of(said.reply_to or "") or self.town.ids.make("message")
-        at = said.id or self.town.ids.make("message")
-        payload = self.event("press", ts=ts, at=at, **self._acted(said))
+        values = {"ts": ts, "at": said.id or self.town.ids.make("message"), **self._acted(said)}
+        values |= {"action": "answer", "label": said.text}
+        if said.reply_to is not None:
+            button = self._button(said.reply_to, said.text)
+            values |= {"action": button["action_id"], "label": button["text"]["text"]}
+        payload = self.event("press", **values)
         form = {"payload": msgspec.json.encode(payload).decode()}
         await self._interact("interactive", payload, form)
 
@@ -123,6 +131,33 @@ class SlackPeople(Site):
             await self._envelope(kind, payload)
         else:
             await self.push.post(urlencode(form).encode(), "application/x-www-form-urlencoded")
+
+    def _button(self, message_id: str, value: str) -> Json:
+        """Return the button with a value under a message of the bot."""
+        chat, _, ts = message_id.partition(":")
+        blocks = self.town.find_own(chat, ts).more.get("blocks") or []
+        under = [one for block in blocks for one in block.get("elements", ())]
+        found: Json = next(one for one in under if one["value"] == value)
+        return found
+
+    async def react(
+        self, said: PersonMessage, emoji: str, *, message_id: str, is_removed: bool = False
+    ) -> None:
+        """Put an emoji on a message, or take it away, as a person."""
+        chat, _, ts = message_id.partition(":")
+        message = self.town.find(chat, ts)
+        user = self.town.open_person(said.user, said.user_name)
+        kind = "reaction_removed" if is_removed else "reaction_added"
+        at = said.id or self.town.ids.make("message")
+        values = {"type": kind, "user": user, "emoji": emoji, "chat": chat, "ts": ts, "at": at}
+        event = self.event("reaction", author=message.user, **values)
+        await self.tell(self.event_call({**event, "ts": at}))
+
+    async def echo(self, message_id: str) -> None:
+        """Tell the app of a message of its own, as Slack does."""
+        chat, _, ts = message_id.partition(":")
+        shown = self.message(self.town.find_own(chat, ts), with_metadata=True)
+        await self.tell(self.event_call({**shown, "channel": chat}))
 
     def _acted(self, said: PersonMessage) -> Json:
         user = self.town.open_person(said.user, said.user_name)
@@ -249,12 +284,6 @@ class SlackPeople(Site):
     async def _hear(self, _connection: Connection, frame: Json) -> None:
         extra = set(frame) - {"envelope_id", "payload"}
         self.sockets.acknowledge("" if extra else frame.get("envelope_id", ""))
-
-
-def _signed(call: HttpRequest, now: float) -> HttpRequest:
-    mac = hmac.new(_SECRET.encode(), b"v0:%d:" % now + call.body, hashlib.sha256).hexdigest()
-    proof = {"x-slack-request-timestamp": str(int(now)), "x-slack-signature": f"v0={mac}"}
-    return msgspec.structs.replace(call, headers={**call.headers, **proof})
 
 
 def _as_sent(typed: str) -> str:

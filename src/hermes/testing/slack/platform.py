@@ -22,6 +22,7 @@ _ROWS = load_platform("hermes.testing.slack")
 BOT_TOKEN, APP_TOKEN = _ROWS.tokens["bot"], _ROWS.tokens["app"]
 BOT_USER, TEAM = _ROWS.names["bot"], _ROWS.names["team"]
 _EVENT_TYPE = re.compile(r"[a-z0-9_]{1,255}")
+_EMOJI = re.compile(r"[a-z0-9_+'-]{1,100}")
 _MOST_METADATA = 16_000
 _DEFAULT_PAGE, _MOST_PAGE = 100, 999
 _KINDS = {"public_channel": "C", "private_channel": "G", "mpim": "G", "im": "D"}
@@ -117,6 +118,30 @@ class SlackStandIn(SlackPeople):
         message = self._own(call)
         message.is_deleted = True
         return {"channel": message.chat, "ts": message.id}
+
+    def on_react(self, call: SiteCall) -> Json:
+        """Put the bot's emoji on a message."""
+        found = self._reactions(call)
+        if BOT_USER in found:
+            raise SiteRefusal("already_reacted", call["name"])
+        found.add(BOT_USER)
+        return {}
+
+    def on_unreact(self, call: SiteCall) -> Json:
+        """Take the bot's emoji from a message."""
+        found = self._reactions(call)
+        if BOT_USER not in found:
+            raise SiteRefusal("no_reaction")
+        found.discard(BOT_USER)
+        return {}
+
+    def _reactions(self, call: SiteCall) -> set[str]:
+        """Return who has put an emoji on a message."""
+        if not _EMOJI.fullmatch(call["name"]):
+            raise SiteRefusal("invalid_name", call["name"])
+        chat = self._chat_by_id(call["channel"])
+        message = self.town.find(chat.id, call["timestamp"])
+        return message.reactions.setdefault(call["name"], set())
 
     def _own(self, call: SiteCall) -> TownMessage:
         chat = self._chat_by_id(call["channel"])

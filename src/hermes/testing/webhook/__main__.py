@@ -2,20 +2,8 @@
 `stand_in_program`.
 """
 
-import argparse
-import asyncio
-
-from hermes.testing.stand_in_program import serve
+from hermes.testing.stand_in_program import run_site
 from hermes.testing.webhook.machine import MachineStandIn
 
-
-def main() -> None:
-    """Read the command line and run until the standard input closes."""
-    argparse.ArgumentParser(
-        description="Run a stand-in machine that posts webhooks, on loopback."
-    ).parse_args()
-    asyncio.run(serve(MachineStandIn(), has_groups=False))
-
-
 if __name__ == "__main__":
-    main()
+    run_site(MachineStandIn, has_groups=False)
