@@ -39,8 +39,8 @@ from hermes.channels.slack.wire import (
     decode,
     decode_message,
 )
-from hermes.channels.telegram.inbound import check_secret, migration_of, read_update
-from hermes.channels.telegram.inbound import to_event as telegram_event
+from hermes.channels.telegram.inbound import migration_of, read_update
+from hermes.channels.telegram.inbound import to_events as telegram_events
 from hermes.channels.telegram.wire import User
 from hermes.channels.web import inbound as web_inbound
 from hermes.channels.webhook.inbound import to_event as webhook_event
@@ -58,6 +58,7 @@ from hermes.message.ids import make_id
 from hermes.message.markup.parse import parse
 from hermes.message.markup.split import split
 from hermes.message.markup.write import write
+from hermes.plugins.manifest import load_manifest
 from hermes.ports.channel import HttpRequest
 
 _BOT = User(id=1, is_bot=True, first_name="bot", username="b")
@@ -71,6 +72,10 @@ _IRC = IrcMe(nick="hermes", names=("hermes",), connection="c", since=0.0)
 _NETWORK = IrcSettings(
     server="irc.example.org", port=6697, tls=True, sasl_user="hermes", sasl_password=_SECRET
 )
+_HOOK = load_manifest("hermes.channels.telegram").webhook
+assert _HOOK is not None
+assert _HOOK.proof is not None
+_TELEGRAM = _HOOK.proof
 _SMALLEST = 40
 
 
@@ -78,7 +83,8 @@ def telegram(data: bytes) -> None:
     """Read an update."""
     update = read_update(data)
     migration_of(update)
-    _keep(telegram_event(update, bot=_BOT, account="a", now=1.0, raw=data))
+    for event in telegram_events(update, bot=_BOT, account="a", now=1.0, raw=msgspec.Raw(data)):
+        _keep(event)
 
 
 def slack(data: bytes) -> None:
@@ -158,7 +164,7 @@ def signatures(data: bytes) -> None:
         _refusing(partial(check_proof, proof_of(route), plain, secret=_SECRET, now=1.0))
         _refusing(partial(signed_call, route, plain))
     _refusing(lambda: SignatureCheck(_SECRET).check(headers, body, now=1.0))
-    _refusing(lambda: check_secret(headers, secret=_SECRET))
+    _refusing(partial(check_proof, _TELEGRAM, call, secret=_SECRET, now=1.0))
 
 
 def _refusing(check: Callable[[], object]) -> None:
