@@ -132,6 +132,7 @@ async def test_a_client_of_another_maker_reads_what_people_do(bot: Bot) -> None:
 
 
 @pytest.mark.req("W10")
+@pytest.mark.quality("published schema")
 def test_the_parameters_are_those_of_the_published_schema() -> None:
     rows = load_platform("hermes.testing.telegram")
     published = msgspec.json.decode(SCHEMA.read_bytes())
