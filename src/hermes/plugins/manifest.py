@@ -1,12 +1,10 @@
 """Reads a channel's `manifest.toml`: what a platform can do and which settings it needs."""
 
-import math
 import re
 import tomllib
 from collections.abc import Mapping
 from importlib import resources
 from typing import Any, Final, Literal
-from urllib.parse import urlsplit
 
 import msgspec
 
@@ -34,9 +32,7 @@ class ManifestSetting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
     `env` is the environment variable usually used for it; with `enables`, setting that variable
     switches the platform on. `choices` are all values that a text may have; `risky` are values that
-    work but are dangerous, each with its risk, and `hermes doctor` warns of them. `pattern` is what the
-    whole of a text must fit, and `expects` says so in words; `form` says that it is an http(s) address.
-    A number must be from `least` to `most`.
+    work but are dangerous, each with its risk, and `hermes doctor` warns of them.
 
     The others are for `hermes channels add`. `ask` says whether it asks for the setting; by default
     it asks for required settings, secrets and choices. `needed_if` lists settings and values with
@@ -54,11 +50,6 @@ class ManifestSetting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     enables: bool = False
     example: str = ""
     choices: tuple[str, ...] = ()
-    pattern: str = ""
-    expects: str = ""
-    form: Literal["", "url"] = ""
-    least: float = -math.inf
-    most: float = math.inf
     risky: Mapping[str, str] = {}
     ask: bool | None = None
     needed_if: Mapping[str, str] = {}
@@ -226,29 +217,7 @@ def _text(key: str, value: object, setting: ManifestSetting) -> str:
         raise ConfigurationError(
             f"{key}: expected {' or '.join(setting.choices)}, found {text[:40]!r}"
         )
-    if setting.pattern and re.fullmatch(setting.pattern, text) is None:
-        raise _unexpected(key, text, setting, expects=f"a text that fits {setting.pattern}")
-    if setting.form == "url" and not _is_url(text):
-        raise _unexpected(key, text, setting, expects="an http(s) address")
     return text
-
-
-def _unexpected(
-    key: str, text: str, setting: ManifestSetting, *, expects: str
-) -> ConfigurationError:
-    """Return the error of a text in another form; what may hold a secret is not shown."""
-    is_open = setting.type != "secret" and not setting.form
-    found = repr(text[:40]) if is_open else "something else"
-    return ConfigurationError(f"{key}: expected {setting.expects or expects}, found {found}")
-
-
-def _is_url(text: str) -> bool:
-    try:
-        parts = urlsplit(text)
-        has_place = parts.hostname is not None and parts.port != 0
-    except ValueError:
-        return False
-    return parts.scheme in {"http", "https"} and has_place and not parts.query
 
 
 def _flag(key: str, value: object, _setting: ManifestSetting) -> bool:
@@ -263,10 +232,6 @@ def _number(key: str, value: object, setting: ManifestSetting) -> float | int:
         number = float(str(value))
     except ValueError:
         raise ConfigurationError(f"{key}: expected a number, found {str(value)[:40]!r}") from None
-    if not setting.least <= number <= setting.most:
-        raise ConfigurationError(
-            f"{key}: expected {setting.least:g} to {setting.most:g}, found {str(value)[:40]}"
-        )
     return int(number) if isinstance(setting.default, int) and number.is_integer() else number
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hermes.errors import ConfigurationError, FailureClass
-from hermes.plugins.manifest import ManifestFile, load_manifest, manifests_in, read_settings
+from hermes.plugins.manifest import ManifestFile, load_manifest, manifests_in
 from hermes.plugins.registry import Registry
 from hermes.ports.channel import Channel
 from hermes.ports.channel_rows import (
@@ -59,58 +59,6 @@ def _package(folder: Path, monkeypatch: pytest.MonkeyPatch, manifest: str) -> st
     monkeypatch.syspath_prepend(folder)
     monkeypatch.delitem(sys.modules, name, raising=False)
     return name
-
-
-_RULES = """
-pattern = "[a-z]{4,8}"
-type = "secret"
-[settings.room]
-help = "The room."
-pattern = "#[a-z]+"
-expects = "a room such as #lab"
-[settings.server]
-help = "The server."
-form = "url"
-[settings.wait_s]
-help = "How long."
-type = "number"
-default = 30
-least = 1
-most = 50
-"""
-
-
-def test_settings_that_keep_their_rules_are_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    manifest = load_manifest(_package(tmp_path, monkeypatch, _HEAD + _RULES))
-    given = {"app_secret": "abcd", "room": "#lab", "server": "http://e.org:81/x", "wait_s": "50"}
-
-    assert read_settings(manifest, given) == {**given, "wait_s": 50}
-    assert read_settings(manifest, {})["wait_s"] == 30
-
-
-@pytest.mark.parametrize(
-    ("given", "problem"),
-    [
-        ({"app_secret": "abc"}, "app_secret: expected a text that fits [a-z]{4,8}, found something else"),
-        ({"app_secret": "abcd\nx"}, "app_secret: expected a text that fits [a-z]{4,8}, found something else"),
-        ({"room": "lab"}, "room: expected a room such as #lab, found 'lab'"),
-        ({"server": "ftp://u:p@e.org"}, "server: expected an http(s) address, found something else"),
-        ({"server": "http://e.org:99999"}, "server: expected an http(s) address, found something else"),
-        ({"server": "http://e.org?a=1"}, "server: expected an http(s) address, found something else"),
-        ({"wait_s": 0.5}, "wait_s: expected 1 to 50, found 0.5"),
-        ({"wait_s": "nan"}, "wait_s: expected 1 to 50, found nan"),
-    ],
-)  # fmt: skip
-def test_a_setting_that_breaks_a_rule_is_named_and_no_secret_is_shown(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: dict[str, object], problem: str
-) -> None:
-    manifest = load_manifest(_package(tmp_path, monkeypatch, _HEAD + _RULES))
-
-    with pytest.raises(ConfigurationError) as caught:
-        read_settings(manifest, given)
-    assert str(caught.value) == f"platforms.example.{problem}"
 
 
 def test_rows_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
