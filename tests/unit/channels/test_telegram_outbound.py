@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes.channel_kit.refusals import failure_by, read_answer
+from hermes.channels.telegram.client import sent_id
 from hermes.channels.telegram.format import MarkupText, written
 from hermes.channels.telegram.outbound import (
     BotUpload,
@@ -19,7 +20,7 @@ from hermes.channels.telegram.outbound import (
     text_call,
 )
 from hermes.channels.telegram.settings import TelegramSettings, read
-from hermes.errors import ConfigurationError, DeliveryError, DeliveryRejected
+from hermes.errors import ConfigurationError, DeliveryError, DeliveryRejected, DeliveryUnknown
 from hermes.message.markup.marks import Marks
 from hermes.message.parts import AudioPart, Choice, FilePart, ImagePart, Media
 from hermes.net.platform_call import PlatformAnswer
@@ -296,6 +297,24 @@ def test_what_a_refusal_asks_for_is_read() -> None:
     assert slow is not None
     assert page is not None
     assert (slow.retry_after, page.retry_after) == (7, 3.0)
+
+
+@pytest.mark.req("J17")
+@pytest.mark.parametrize(
+    "found",
+    [None, [], {}, {"ok": True}, {"result": {}}, {"result": []}, {"result": [{}]}, {"result": [1]}],
+)
+def test_a_success_that_cannot_be_read_is_unknown(found: object) -> None:
+    with pytest.raises(DeliveryUnknown):
+        sent_id(found, method="sendMessage")
+
+
+@pytest.mark.req("W10")
+def test_the_id_of_an_album_is_that_of_its_first_message() -> None:
+    one, album = {"message_id": 3}, [{"message_id": 4}, {"message_id": 5}]
+
+    assert sent_id({"result": one}, method="sendMessage") == "3"
+    assert sent_id({"result": album}, method="sendMediaGroup") == "4"
 
 
 @pytest.mark.req("J17")

@@ -138,14 +138,12 @@ class TelegramChannel:
 
     def glance(self, headers: Mapping[str, str], *, path: str) -> None:
         """Raise for a call without the secret."""
-        if self._settings.mode != "webhook":
-            raise NotFound("telegram is polled here: platforms.telegram.mode is poll")
+        self._check_is_called()
         self._door.glance(headers, path=path)
 
     async def webhook(self, request: HttpRequest) -> HttpResponse:
         """Handle one webhook call: check the secret, process the update, answer."""
-        if self._settings.mode != "webhook":
-            raise NotFound("telegram is polled here: platforms.telegram.mode is poll")
+        self._check_is_called()
         return await self._door.answer(request)
 
     async def send(self, delivery: Delivery) -> Receipt:
@@ -248,6 +246,10 @@ class TelegramChannel:
                 f"reached ({info.last_error_message[:200]}); check server.public_url",
                 FailureClass.SERVICE_UNAVAILABLE,
             )
+
+    def _check_is_called(self) -> None:
+        if self._settings.mode != "webhook":
+            raise NotFound("telegram is polled here: platforms.telegram.mode is poll")
 
     async def _take(self, request: HttpRequest, accept: Accept) -> None:
         if self._receiver is not None:

@@ -86,11 +86,8 @@ class TelegramClient:
         return self.result(said, list[Any], "getUpdates")
 
     async def send(self, call: BotCall) -> str:
-        """Send; return the id of the message, for an album that of the first."""
-        found = field_of(await self.carry_out(call), "result")
-        first = found[:1] if isinstance(found, list) else [found]
-        sent = as_shape(first or None, list[SentMessage], platform="telegram", method=call.method)
-        return str(sent[0].message_id)
+        """Send; return the id of the message."""
+        return sent_id(await self.carry_out(call), method=call.method)
 
     async def carry_out(self, call: BotCall) -> Any:
         """Make a call, as Telegram wants it; return its answer."""
@@ -135,6 +132,14 @@ class TelegramClient:
         if not call.files:
             return await self.ask(call.method, call.params)
         return await self._api.ask("POST", call.method, form=call.params, files=call.files)
+
+
+def sent_id(answer: object, *, method: str) -> str:
+    """Return the id of what a call has sent, for an album that of the first message."""
+    found = field_of(answer, "result")
+    first = found[:1] if isinstance(found, list) else [found]
+    sent = as_shape(first or None, list[SentMessage], platform="telegram", method=method)
+    return str(sent[0].message_id)
 
 
 def _says(said: ApiAnswer, *pieces: str) -> bool:
