@@ -37,10 +37,6 @@ def test_no_write_and_no_outside_effect_lacks_a_failpoint() -> None:
         ("outbox/x.py", "async def f(self):\n await self._channel.send(1)"),
         ("outbox/x.py", "async def f(self):\n await self._platform.edit(1)"),
         ("channels/x/client.py", "import aiohttp"),
-        (
-            "channels/x/a.py",
-            "from hermes.channel_kit.api import Api\ndef f(n):\n Api(1, platform=n)",
-        ),
         ("providers/x.py", "from urllib.request import urlopen"),
         (
             "channels/x/client.py",
