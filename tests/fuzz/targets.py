@@ -43,8 +43,8 @@ from hermes.channels.slack.wire import (
     decode_event,
     read_form,
 )
-from hermes.channels.telegram.inbound import check_secret, migration_of, read_update
-from hermes.channels.telegram.inbound import to_event as telegram_event
+from hermes.channels.telegram.inbound import migration_of, read_update
+from hermes.channels.telegram.inbound import to_events as telegram_events
 from hermes.channels.telegram.wire import User
 from hermes.channels.web import inbound as web_inbound
 from hermes.channels.webhook.inbound import SignedCall, proof_of, signed_call
@@ -78,6 +78,10 @@ _IRC = IrcMe(nick="hermes", names=("hermes",), connection="c", since=0.0)
 _NETWORK = IrcSettings(
     server="irc.example.org", port=6697, tls=True, sasl_user="hermes", sasl_password=_SECRET
 )
+_HOOK = load_manifest("hermes.channels.telegram").webhook
+assert _HOOK is not None
+assert _HOOK.proof is not None
+_TELEGRAM = _HOOK.proof
 _SMALLEST = 40
 
 
@@ -85,7 +89,8 @@ def telegram(data: bytes) -> None:
     """Read an update."""
     update = read_update(data)
     migration_of(update)
-    _keep(telegram_event(update, bot=_BOT, account="a", now=1.0, raw=data))
+    for event in telegram_events(update, bot=_BOT, account="a", now=1.0, raw=msgspec.Raw(data)):
+        _keep(event)
 
 
 def slack(data: bytes) -> None:
@@ -170,7 +175,7 @@ def signatures(data: bytes) -> None:
     assert _SLACK_ROW is not None
     assert _SLACK_ROW.proof is not None
     _refusing(partial(check_proof, _SLACK_ROW.proof, call, secret=_SECRET, now=1.0))
-    _refusing(lambda: check_secret(headers, secret=_SECRET))
+    _refusing(partial(check_proof, _TELEGRAM, call, secret=_SECRET, now=1.0))
 
 
 def _refusing(check: Callable[[], object]) -> None:

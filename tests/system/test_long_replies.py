@@ -11,7 +11,7 @@ import pytest
 
 from hermes.testing.matrix.people import MatrixStandIn
 from hermes.testing.stand_in import PersonMessage, Post
-from hermes.testing.telegram.server import TelegramStandIn
+from hermes.testing.telegram.platform import TelegramStandIn
 from tests.system.live import Live, live_gateway, model_server, run_command, with_model
 from tests.system.test_telegram import Town, until
 

@@ -14,7 +14,7 @@ import aiohttp
 import pytest
 
 from hermes.testing.stand_in import File, PersonMessage
-from hermes.testing.telegram.server import SECRET, TOKEN, TelegramStandIn
+from hermes.testing.telegram.platform import SECRET, TOKEN, TelegramStandIn
 from tests.system.live import (
     Live,
     live_gateway,
@@ -143,7 +143,8 @@ async def revoked(town: Town, live: Live, *said: PersonMessage) -> None:
     async with asyncio.timeout(20):
         while (told := await status(live))["state"] != "fatal":  # noqa: ASYNC110 - as above
             await asyncio.sleep(0.02)
-    assert "platforms.telegram.bot_token: Telegram answered 401" in told["note"]
+    assert told["note"].startswith("platforms.telegram.bot_token: telegram: ")
+    assert "(401 Unauthorized); the bot token is wrong or was revoked" in told["note"]
     assert HIDDEN not in str(told)
 
 
@@ -191,20 +192,20 @@ async def test_webhook_calls_are_answered_once_in_any_order_and_only_with_the_se
 ) -> None:
     telegram = hooked.telegram
     async with hooked.gateway() as live:
-        await until(lambda: telegram.updates.url == f"{PUBLIC}/webhooks/telegram")
+        await until(lambda: telegram.hook == f"{PUBLIC}/webhooks/telegram")
         url = f"{live.url}/webhooks/telegram"
         later, earlier = (
-            json.dumps({"update_id": number, "message": message}).encode()
+            json.dumps({**event, "update_id": number}).encode()
             for number, text in ((12, "second"), (11, "first"))
-            for message in telegram.people.messages(PersonMessage(text=text, chat=text, user=text))
+            for event in telegram.happen(PersonMessage(text=text, chat=text, user=text))[1]
         )
-        assert [await telegram.updates.call(body) for body in (later, earlier, later, later)] == [
+        assert [await telegram.call(body) for body in (later, earlier, later, later)] == [
             200,
             200,
             200,
             200,
         ]
-        assert [await telegram.updates.call(later, secret=bad) for bad in ("no", "x" * 300)] == [
+        assert [await telegram.call(later, secret=bad) for bad in ("no", "x" * 300)] == [
             401,
             401,
         ]
@@ -264,8 +265,8 @@ async def test_a_reply_is_shown_while_it_is_written(polled: Town, transport: str
         await polled.telegram.say(PersonMessage(text=asked))
         await polled.answered(f"#1 {asked}")
 
-    drafts = tuple(draft.text for draft in polled.telegram.drafts("chat-1"))
-    shown = {"edit": polled.telegram.shown("chat-1"), "draft": drafts}
+    drafts = tuple(draft.text for draft in polled.telegram.drafts_in("chat-1"))
+    shown = {"edit": polled.telegram.earlier("chat-1"), "draft": drafts}
     assert [bool(texts) for texts in shown.values()] == [transport == "edit", transport == "draft"]
     parts = [text.removesuffix("▉").rstrip() for text in shown[transport]]
     assert all(f"#1 {asked}".startswith(part) for part in parts)

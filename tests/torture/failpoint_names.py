@@ -197,7 +197,8 @@ def _wire_name(source: Source, call: ast.Call, name: str) -> ast.expr | None:
     is_caller = _origin(source, name) == _CALLERS.get(name, "-")
     if not is_caller and (name != "call" or _origin(source, name) is None):
         return None
-    return next((word.value for word in call.keywords if word.arg == "platform"), None)
+    given = {word.arg: word.value for word in call.keywords}
+    return given.get("wire", given.get("platform"))
 
 
 def _manifest_names(source: Source) -> Iterator[str]:

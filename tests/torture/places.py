@@ -21,7 +21,7 @@ from hermes.testing.push.platform import SamplePlatform
 from hermes.testing.push.state import MAX_CHARS, PostedMessage
 from hermes.testing.stand_in import Fault, FaultKind, File, StandIn
 from hermes.testing.stand_in import PersonMessage as Spoken
-from hermes.testing.telegram.server import TelegramStandIn
+from hermes.testing.telegram.platform import TelegramStandIn
 from tests.torture.homes import SIGNING_SECRET, TOKEN, Mode
 from tests.torture.workload import PICTURE, Said
 
@@ -157,10 +157,11 @@ class TelegramPlace(_OwnPlace):
 
     async def open(self, chats: Iterable[str], *, closed: str) -> None:
         await self._telegram.start()
+        self._names: dict[str, str] = {}
         for chat in (*chats, closed):
-            opened = self._telegram.people.open_chat(Spoken(chat=chat, user=chat))
-            opened.blocked = chat == closed
-        self._names = {chat: str(self._telegram.people.chat_id(chat)) for chat in (*chats, closed)}
+            opened = self._telegram.open_chat(Spoken(chat=chat, user=chat))
+            opened.refuses = "blocked" if chat == closed else ""
+            self._names[chat] = opened.id
 
     async def say(self, said: Said) -> str:
         return await self._telegram.say(_spoken(said))

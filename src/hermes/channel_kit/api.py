@@ -50,7 +50,8 @@ class Api:
 
     `rows` say how its answers are read; `masked` are the secrets that never appear in a text, `hosts`
     the platform's own hosts besides that of `base_url`, whose subdomains count as well. `on_refused` is
-    called with each refusal before it is raised.
+    called with each refusal before it is raised. `wire` is what failpoints call its calls, if that is not
+    the platform's name.
     """
 
     def __init__(
@@ -66,9 +67,11 @@ class Api:
         masked: Sequence[str] = (),
         hosts: Sequence[str] = (),
         on_refused: Callable[[DeliveryError], None] | None = None,
+        wire: str = "",
     ) -> None:
         self._client = client
         self._platform = platform
+        self._wire = wire or platform
         self._base = base_url.rstrip("/")
         self._home = URL(self._base)
         self._make_id = make_id
@@ -250,7 +253,7 @@ class Api:
                 self._client,
                 method,
                 url,
-                platform=self._platform,
+                platform=self._wire,
                 body=body,
                 timeout_s=timeout_s,
                 **options,
@@ -268,7 +271,7 @@ class Api:
         failure: NotDelivered | TooLarge
         try:
             async with self._client.request(
-                self._platform, "GET", url, headers=headers, timeout_s=timeout_s, trusted=True
+                self._wire, "GET", url, headers=headers, timeout_s=timeout_s, trusted=True
             ) as response:
                 ok = 200 <= response.status < 300
                 body = await response.read(limit) if ok else await _start(response.chunks())

@@ -1,7 +1,7 @@
 """What every channel reads from a message in the same way: commands, types, times, mentions. Pure."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -106,20 +106,25 @@ def named_spans(text: str, names: Iterable[str], *, sign: str = "@") -> tuple[Sp
 
 def utf16_spans(text: str, spans: Iterable[Span]) -> tuple[Span, ...]:
     """Return spans that count UTF-16 units as spans of characters; without those that do not fit."""
-    wanted = tuple(spans)
+    places = utf16_places(text)
+    return tuple(
+        (places[start], places[end])
+        for start, end in spans
+        if start in places and end in places and start < end
+    )
+
+
+def utf16_places(text: str) -> Mapping[int, int] | range:
+    """Return where the character begins that begins at a UTF-16 unit; none begins inside another."""
     if text.isascii():
-        return tuple((start, end) for start, end in wanted if 0 <= start < end <= len(text))
+        return range(len(text) + 1)
     places: dict[int, int] = {}
     unit = 0
     for place, char in enumerate(text):
         places[unit] = place
         unit += 2 if ord(char) > 0xFFFF else 1
     places[unit] = len(text)
-    return tuple(
-        (places[start], places[end])
-        for start, end in wanted
-        if start in places and end in places and start < end
-    )
+    return places
 
 
 def _after(text: str, end: int, *, marks: str) -> int:

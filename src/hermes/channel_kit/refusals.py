@@ -10,10 +10,12 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from hermes.errors import (
+    ConfigurationError,
     DeliveryError,
     DeliveryRejected,
     DeliveryUnknown,
     FailureClass,
+    HermesError,
     NotDelivered,
 )
 from hermes.net.platform_call import PlatformAnswer, failure_of
@@ -63,10 +65,10 @@ def failure_by(
     """Return the error for a refused call; None for a success, also for one by a row (`done`)."""
     if said.ok:
         return None
-    row = next((one for one in rows if _fits(one, said)), None)
+    row = next((one for one in rows if _fits(one, said, method)), None)
     if row is not None:
         return _by_row(row, said, platform=platform, method=method)
-    words = " ".join(word for word in (said.code, said.sentence) if word)
+    words = _told(said)
     if 200 <= said.status < 300 and not words:
         return unreadable(platform, said, method=method)
     if 200 <= said.status < 300:
@@ -85,6 +87,13 @@ def unreadable(platform: str, said: ApiAnswer, *, method: str = "") -> DeliveryU
         "it may have succeeded, or something between here and the platform answered for it",
         FailureClass.SERVICE_UNAVAILABLE,
     )
+
+
+def final_error(error: DeliveryError, *, setting: str) -> HermesError:
+    """Return the error that ends a channel whose credential is refused, by its setting; else `error`."""
+    if isinstance(error, DeliveryRejected) and error.credential:
+        return ConfigurationError(f"{setting}: {error}")
+    return error
 
 
 def as_shape(found: object, shape: type[T], *, platform: str, method: str = "") -> T:
@@ -111,8 +120,7 @@ def field_of(found: Any, path: str) -> Any:
 def _by_row(
     row: RefusalRow, said: ApiAnswer, *, platform: str, method: str
 ) -> DeliveryError | None:
-    told = " ".join(word for word in (str(said.status), said.code, said.sentence) if word)
-    head = f"{_called(platform, method)} was refused ({told})"
+    head = f"{_called(platform, method)} was refused ({f'{said.status} {_told(said)}'.strip()})"
     if row.then == "done":
         return None
     if row.then == "retry":
@@ -130,12 +138,23 @@ def _by_row(
     )
 
 
-def _fits(row: RefusalRow, said: ApiAnswer) -> bool:
+def _fits(row: RefusalRow, said: ApiAnswer, method: str) -> bool:
     return (
-        (not row.status or row.status == said.status)
+        (not row.call or method in row.call.split())
+        and (not row.status or row.status == said.status)
         and (not row.code or said.code in row.code.split())
-        and (not row.says or row.says in said.sentence.lower())
+        and (not row.says or _says_one_of(said.sentence.lower(), row.says))
     )
+
+
+def _says_one_of(sentence: str, pieces: str) -> bool:
+    return any(piece.strip() in sentence for piece in pieces.split("|"))
+
+
+def _told(said: ApiAnswer) -> str:
+    """Return the code and the sentence, without a code that only repeats the status."""
+    code = "" if said.code == str(said.status) else said.code
+    return " ".join(word for word in (code, said.sentence) if word)
 
 
 def _called(platform: str, method: str) -> str:

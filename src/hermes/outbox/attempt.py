@@ -18,6 +18,7 @@ from hermes.errors import (
     TryLater,
 )
 from hermes.message.event import ReplyHandle
+from hermes.message.markup.conversion import converted
 from hermes.message.parts import TextPart, text_of
 from hermes.outbox.alarm import Sleep
 from hermes.outbox.backoff import (
@@ -85,7 +86,7 @@ class Attempts:
 
         A row that must wait for the rate limit or the breaker stays unchanged.
         """
-        chunks = self.chunks(record)
+        chunks = await self.chunks(record)
         end = end_of(record, chunks)
         ending = self._ending(record, chunks, end)
         if ending is not None:
@@ -201,7 +202,12 @@ class Attempts:
         found = await self.wire.find(record.target, key)
         return None if found is None else found.platform_message_id
 
-    def chunks(self, record: DeliveryRecord) -> tuple[Chunk, ...]:
+    async def chunks(self, record: DeliveryRecord) -> tuple[Chunk, ...]:
+        """Return the row's messages; other chats go on while a long text is split."""
+        chars = len(text_of(record.parts or ()))
+        return await converted(lambda: self._chunks(record), chars=chars)
+
+    def _chunks(self, record: DeliveryRecord) -> tuple[Chunk, ...]:
         """Return the row's messages: of one that was begun, as many as `outbox.max_messages` was then.
 
         An older Hermes did not keep it. If such a row has all messages already and has not ended, the

@@ -18,6 +18,7 @@ from hermes.errors import (
     StoreError,
     TryLater,
 )
+from hermes.message.markup.conversion import converted
 from hermes.message.outcome import DeliveryState
 from hermes.message.parts import TextPart
 from hermes.outbox.alarm import Sleep
@@ -111,7 +112,7 @@ class EditPreview:
 
     async def show(self, text: str) -> bool:
         """Send or edit the first message that does not show what it should."""
-        shown_text = self._wire.shown(text)
+        shown_text = await converted(lambda: self._wire.shown(text), chars=len(text))
         chunks, is_full = shown_text.texts, shown_text.is_cut
         if is_full:
             self._full = text

@@ -13,6 +13,7 @@ from typing import Literal, Self
 import structlog
 
 from hermes.errors import DeliveryError, DeliveryRejected
+from hermes.message.markup.conversion import converted
 from hermes.message.outcome import DeliveryState
 from hermes.outbox.alarm import Sleep
 from hermes.outbox.channel_calls import ChannelCalls, LongReplies
@@ -171,7 +172,7 @@ class DraftDisplay:
 
     async def show(self, text: str) -> bool:
         """Replace the draft. It is always one message: the last of the reply so far."""
-        shown = self._wire.shown(text)
+        shown = await converted(lambda: self._wire.shown(text), chars=len(text))
         if shown.is_cut:
             self._full = text
         last = shown.texts[-1]

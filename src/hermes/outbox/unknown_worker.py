@@ -52,7 +52,7 @@ class UnknownWorker:
 
     async def settle(self, record: DeliveryRecord) -> float | None:
         """Resolve one row; return when to try again, or None if it is resolved."""
-        chunks = self._attempts.chunks(record)
+        chunks = await self._attempts.chunks(record)
         if record.chunk >= end_of(record, chunks):
             # The person was erased: nothing is left to repeat. Or they want no more of it.
             is_stopped = record.chunk < len(chunks)
@@ -136,7 +136,7 @@ class UnknownWorker:
         if not attempts.wire.capabilities.history_whole:
             await self._unproven(record)
             return None
-        reason = attempts.unsendable(record, attempts.chunks(record))
+        reason = attempts.unsendable(record, await attempts.chunks(record))
         if reason is not None:
             await attempts.end(record, Dead(reason))
             return None
@@ -163,7 +163,7 @@ class UnknownWorker:
         self, record: DeliveryRecord, entry: Pass, *, posted_id: str | None, how: str = "resent"
     ) -> float | None:
         attempts = self._attempts
-        chunks = attempts.chunks(record)
+        chunks = await attempts.chunks(record)
         chunk = chunks[record.chunk]
         try:
             handle = None if posted_id else await attempts.handle_of(record, chunks, entry=entry)

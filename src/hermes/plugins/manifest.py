@@ -114,6 +114,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     media: Mapping[str, MediaRow] = {}
     socket: SocketRow | None = None
     markup: MarkupRow = MarkupRow()
+    reactions: Mapping[Literal["seen", "working", "done"], str] = {}
 
     def __post_init__(self) -> None:
         _check_names(self.settings)
@@ -130,6 +131,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
             media=self.media,
             socket=self.socket,
             markup=self.markup,
+            reactions=self.reactions,
         )
 
 

@@ -93,8 +93,9 @@ class WebhookRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 class RefusalRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a refused call means; the first row that fits counts, and without one the status.
 
-    A row fits if each of `status`, `code` and `says` that is set does: the HTTP status, the platform's
-    own code (one of several, between spaces), a piece of its sentence (in small letters). `then` is what follows: `retry` (it did not
+    A row fits if each of `call`, `status`, `code` and `says` that is set does: the name of the call and
+    the platform's own code (one of several, between spaces), the HTTP status, a piece of its sentence
+    (in small letters, one of several between `|`). `then` is what follows: `retry` (it did not
     arrive and is sent again), `reject` (it never will arrive), `unknown` (it may have arrived), `done`
     (it is as it should be). `hint` says what to do, `wide` that the whole platform must wait, `wait_s`
     for how long if the platform does not say.
@@ -102,6 +103,7 @@ class RefusalRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     failure: FailureClass = FailureClass.REJECTED
     then: Literal["retry", "reject", "unknown", "done"] = "reject"
+    call: str = ""
     status: int = 0
     code: str = ""
     says: str = ""
@@ -177,7 +179,11 @@ class SocketRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class ChannelRows(msgspec.Struct, frozen=True, kw_only=True):
-    """The rows of one manifest; `proofs` are those by name among which an operator chooses."""
+    """The rows of one manifest.
+
+    `proofs` are those by name among which an operator chooses, `reactions` the platform's names of what
+    the bot reacts with.
+    """
 
     webhook: WebhookRow | None = None
     proofs: Mapping[str, ProofRow] = {}
@@ -187,3 +193,4 @@ class ChannelRows(msgspec.Struct, frozen=True, kw_only=True):
     media: Mapping[str, MediaRow] = {}
     socket: SocketRow | None = None
     markup: MarkupRow = MarkupRow()
+    reactions: Mapping[Literal["seen", "working", "done"], str] = {}

@@ -88,6 +88,10 @@ class CallRules:
         self._check(params, rules, of=name)
         return params
 
+    def parameters(self, name: str) -> Mapping[str, Parameter]:
+        """Return the parameters of a call."""
+        return self._takes[name]
+
     def check_object(self, name: str, value: object) -> None:
         """Refuse an object, or a list of them, that does not fit the row of this name."""
         for item in value if isinstance(value, list) else [value]:

@@ -158,10 +158,17 @@ class Town:
         self.people.setdefault(person_id, TownPerson(id=person_id, name=shown or name))
         return person_id
 
-    def open_chat(self, name: str, *, chat_type: ChatType = "dm", user: str | None = None) -> str:
-        """Return the id of a chat; create the chat if necessary."""
+    def open_chat(
+        self,
+        name: str,
+        *,
+        chat_type: ChatType = "dm",
+        user: str | None = None,
+        id: str = "",  # noqa: A002 - as the field
+    ) -> str:
+        """Return the id of a chat; create the chat if necessary, under this `id` if it is given."""
         known = name if name in self.chats else self._chat_names.get(name)
-        chat_id = known or self.ids.of(chat_type, name)
+        chat_id = known or id or self.ids.of(chat_type, name)
         self._chat_names[name] = chat_id
         self.chats.setdefault(chat_id, TownChat(id=chat_id, name=name, kind=chat_type, user=user))
         return chat_id

@@ -10,7 +10,7 @@ from hermes.testing.email.server import EmailStandIn
 from hermes.testing.irc.server import IrcStandIn
 from hermes.testing.matrix.people import MatrixStandIn
 from hermes.testing.slack.platform import SlackStandIn
-from hermes.testing.telegram.server import TelegramStandIn
+from hermes.testing.telegram.platform import TelegramStandIn
 from hermes.testing.webhook.machine import MachineStandIn
 from tests.contract.channels.house import Case
 

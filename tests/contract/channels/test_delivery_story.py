@@ -21,7 +21,7 @@ from hermes.control.channels import ChannelsReport
 from hermes.control.doctor import Check
 from hermes.control.status import StatusReport
 from hermes.testing.stand_in import Fault
-from hermes.testing.telegram.server import TelegramStandIn
+from hermes.testing.telegram.platform import TelegramStandIn
 from tests.contract.channels.cases import CASES
 from tests.contract.channels.house import House
 
@@ -152,7 +152,7 @@ async def test_a_dead_letter_tells_the_platforms_reason_the_chat_and_its_attempt
 
     assert (letter["failure"], letter["attempts"]) == ("invalid_recipient", 2)
     assert "403 Forbidden: bot was blocked by the user" in letter["reason"]
-    assert letter["chat_id"] == str(platform.people.chat_id("chat-1"))
+    assert letter["chat_id"] == platform.town.find_chat("chat-1").id
     assert [one["failure"] for one in told["tries"]] == ["service_unavailable", "invalid_recipient"]
     assert told["tries"][-1]["then"] == "given up"
     assert reply["how"].startswith("a dead letter after 2 attempts (invalid_recipient: telegram: ")

@@ -7,8 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.channel_kit.refusals import as_shape, failure_by, field_of, read_answer
+from hermes.channel_kit.refusals import (
+    ApiAnswer,
+    as_shape,
+    failure_by,
+    field_of,
+    final_error,
+    read_answer,
+)
 from hermes.errors import (
+    ConfigurationError,
     DeliveryError,
     DeliveryRejected,
     DeliveryUnknown,
@@ -54,6 +62,56 @@ def test_a_row_says_what_follows_and_what_to_do() -> None:
         "example: messages was refused (400 131047 Re-engagement message); the person has to write "
         "first",
     )
+
+
+def test_a_row_can_fit_only_some_calls() -> None:
+    row = RefusalRow(call="delete edit", status=404, then="done")
+    said = ApiAnswer(status=404)
+
+    assert [
+        failure_by(said, (row,), platform="example", method=name) is None
+        for name in ("delete", "edit", "send", "")
+    ] == [True, True, False, False]
+
+
+def test_a_row_fits_one_of_several_sentences() -> None:
+    row = RefusalRow(says="chat not found | user not found", failure=FailureClass.INVALID_RECIPIENT)
+    found = [
+        failure_by(ApiAnswer(status=400, sentence=said), (row,), platform="example")
+        for said in ("Bad Request: User not found", "Bad Request: not found")
+    ]
+
+    assert [told(one)[1] for one in found] == [
+        FailureClass.INVALID_RECIPIENT,
+        FailureClass.REJECTED,
+    ]
+
+
+def test_a_code_that_repeats_the_status_is_said_once() -> None:
+    said = ApiAnswer(status=502, code="502", sentence="Bad Gateway")
+    row = RefusalRow(status=502, failure=FailureClass.SERVICE_UNAVAILABLE)
+
+    texts = [
+        told(failure_by(said, rows, platform="example", method="send"))[2] for rows in ((), (row,))
+    ]
+    assert [text.partition(";")[0] for text in texts] == [
+        "example: the platform failed (502 Bad Gateway)",
+        "example: send was refused (502 Bad Gateway)",
+    ]
+
+
+def test_a_refused_credential_is_the_operators_matter_and_nothing_else_is() -> None:
+    revoked = failure(401, {"error": {"message": "expired"}})
+    other = failure(400, {"error": {"code": 131047}})
+
+    assert revoked is not None
+    assert other is not None
+    final = final_error(revoked, setting="platforms.example.token")
+    assert (type(final), str(final)) == (
+        ConfigurationError,
+        "platforms.example.token: example: messages was refused (401 expired); set a new token",
+    )
+    assert final_error(other, setting="platforms.example.token") is other
 
 
 def test_the_first_row_that_fits_counts() -> None:

@@ -9,17 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hermes.channels.telegram.inbound import (
-    BUTTON,
-    check_secret,
     message_id_of,
     migration_of,
     read_update,
-    to_event,
+    to_events,
 )
-from hermes.channels.telegram.outbound import button_data
+from hermes.channels.telegram.receiver import read_batch
 from hermes.channels.telegram.wire import User
-from hermes.errors import BadRequest, TooLarge, Unauthenticated
-from hermes.message.event import MessageEvent, ReplyContext
+from hermes.errors import BadRequest, DeliveryUnknown, TooLarge
+from hermes.message.event import MessageEvent, PressedChoice, Reaction, ReplyContext
 from hermes.message.parts import AudioPart, FilePart, ImagePart, Media, TextPart
 from hermes.message.source import Source
 
@@ -29,10 +27,15 @@ DM = {"id": 5, "type": "private", "first_name": "Ada"}
 GROUP = {"id": -1001, "type": "supergroup", "title": "Engines"}
 
 
+def events_of(kind: str, wire: dict[str, Any]) -> tuple[MessageEvent, ...]:
+    body = json.dumps({"update_id": 1, kind: wire}).encode()
+    raw = msgspec.Raw(body)
+    return to_events(read_update(body), bot=BOT, account="default", now=7.0, raw=raw)
+
+
 def event_of(kind: str = "message", **message: Any) -> MessageEvent | None:
     wire = {"message_id": 9, "date": 1_700_000_000, "chat": DM, "from": ADA, **message}
-    body = json.dumps({"update_id": 1, kind: wire}).encode()
-    return to_event(read_update(body), bot=BOT, account="default", now=7.0, raw=body)
+    return next(iter(events_of(kind, wire)), None)
 
 
 def got(kind: str = "message", **message: Any) -> MessageEvent:
@@ -84,7 +87,7 @@ def test_a_private_message_is_an_event_with_all_that_is_known() -> None:
         ),
         (
             {"voice": {"file_id": "v", "mime_type": "audio/ogg", "file_size": 3}},
-            (AudioPart(Media("audio/ogg", size=3, ref="v")),),
+            (AudioPart(Media("audio/ogg", size=3, ref="v"), is_voice=True),),
             "audio",
         ),
         (
@@ -346,39 +349,81 @@ def test_a_group_that_became_a_supergroup_says_where_it_is_now() -> None:
     assert migration_of(read_update(body)) == (-1001, -1005)
 
 
-@pytest.mark.req("A2")
-def test_a_button_of_ours_is_its_text_and_any_other_is_nothing() -> None:
-    def pressed(data: str | None) -> MessageEvent | None:
-        message = {"message_id": 9, "date": 0, "chat": GROUP}
-        query = {"id": "q1", "from": ADA, "message": message, "chat_instance": "1", "data": data}
-        body = json.dumps({"update_id": 1, "callback_query": query}).encode()
-        return to_event(read_update(body), bot=BOT, account="default", now=7.0)
+@pytest.mark.req("W10")
+def test_a_press_names_the_value_and_the_message_and_one_without_either_is_nothing() -> None:
+    message = {"message_id": 9, "date": 0, "chat": GROUP, "message_thread_id": 4}
+    query = {"id": "q1", "from": ADA, "message": message, "chat_instance": "1", "data": "c_1"}
+    in_topic = {**query, "message": {**message, "is_topic_message": True}}
 
-    ours = pressed(button_data("/approve 3"))
-    assert ours is not None
-    assert (ours.text, ours.type, ours.external_id, ours.source.user_id, ours.at) == (
-        "/approve 3",
-        "command",
-        "button:q1",
-        "5",
-        7.0,
+    (pressed,) = events_of("callback_query", query)
+
+    assert msgspec.structs.replace(pressed, raw=msgspec.Raw()) == MessageEvent(
+        account="default",
+        route="bot",
+        external_id="button:q1",
+        source=Source(
+            platform="telegram",
+            chat_id="-1001",
+            chat_type="group",
+            chat_name="Engines",
+            user_id="5",
+            user_name="Ada L",
+        ),
+        parts=(),
+        at=7.0,
+        type="choice",
+        pressed=PressedChoice(value="c_1", message_id="9"),
     )
-    assert ours.addressed
-    assert [pressed(data) for data in ("other", BUTTON)] == [None, None]
-    assert button_data("x" * 60) is None
+    assert events_of("callback_query", in_topic)[0].source.thread_id == "4"
+    assert events_of("callback_query", {**query, "data": ""}) == ()
+    assert events_of("callback_query", {**query, "message": None}) == ()
 
 
-@pytest.mark.req("A8")
-@pytest.mark.quality("authentication before reading")
-def test_only_the_secret_opens_the_webhook() -> None:
-    name = "x-telegram-bot-api-secret-token"
-    check_secret({name: "a-good-secret-0"}, secret="a-good-secret-0")
+def emoji(*found: str) -> list[dict[str, str]]:
+    return [{"type": "emoji", "emoji": one} for one in found]
 
-    for headers in ({}, {name: ""}, {name: "a-good-secret-1"}, {name: "ä\udcff"}):
-        with pytest.raises(Unauthenticated):
-            check_secret(headers, secret="a-good-secret-0")
-    with pytest.raises(Unauthenticated):
-        check_secret({name: ""}, secret="")
+
+@pytest.mark.req("W10")
+@pytest.mark.parametrize(
+    ("before", "after", "changed"),
+    [
+        ((), ("👍",), [("👍", False)]),
+        (("👍",), (), [("👍", True)]),
+        (("👍",), ("👎",), [("👍", True), ("👎", False)]),
+        (("👍",), ("👍", "🔥"), [("🔥", False)]),
+        (("👍",), ("👍",), []),
+    ],
+)
+def test_a_reaction_is_what_was_put_on_and_what_was_taken_away(
+    before: tuple[str, ...], after: tuple[str, ...], changed: list[tuple[str, bool]]
+) -> None:
+    told = {"chat": GROUP, "message_id": 9, "user": ADA, "date": 3}
+    found = events_of(
+        "message_reaction",
+        {
+            **told,
+            "old_reaction": [*emoji(*before), {"type": "custom_emoji", "custom_emoji_id": "5"}],
+            "new_reaction": emoji(*after),
+        },
+    )
+
+    assert [event.reaction for event in found] == [
+        Reaction(message_id="9", emoji=one, is_removed=is_removed) for one, is_removed in changed
+    ]
+    assert [event.external_id for event in found] == [
+        f"reaction:1.{number}" for number in range(len(changed))
+    ]
+    assert all((event.source.user_id, event.type) == ("5", "reaction") for event in found)
+
+
+@pytest.mark.req("W11")
+def test_who_reacts_as_a_chat_is_that_chat() -> None:
+    told = {"chat": GROUP, "message_id": 9, "date": 3, "old_reaction": []}
+    (found,) = events_of(
+        "message_reaction", {**told, "actor_chat": GROUP, "new_reaction": emoji("👍")}
+    )
+
+    assert (found.source.user_id, found.source.user_name, found.at) == ("-1001", "Engines", 3.0)
 
 
 @pytest.mark.req("A8")
@@ -439,9 +484,8 @@ def outcome(body: bytes) -> None:
         update = read_update(body)
     except (BadRequest, TooLarge):
         return
-    event = to_event(update, bot=BOT, account="default", now=7.0, raw=body)
     migration_of(update)
-    if event is not None:
+    for event in to_events(update, bot=BOT, account="default", now=7.0, raw=msgspec.Raw(body)):
         assert msgspec.json.decode(msgspec.json.encode(event), type=MessageEvent) == event
 
 
@@ -460,6 +504,67 @@ def test_any_message_gives_an_event_nothing_or_a_refusal(
 ) -> None:
     wire = {"message_id": 9, "date": 1, "chat": GROUP, "text": text, "entities": entities, **odd}
     outcome(json.dumps({"update_id": 1, "message": wire}, default=str).encode())
+
+
+_KINDS = st.sampled_from(
+    [
+        *("message", "channel_post", "callback_query", "message_reaction", "edited_message"),
+        *("message_reaction_count", "business_message", "poll", "managed_bot", "of_next_year"),
+    ]
+)
+_IDS = st.integers(-(2**70), 2**70) | st.sampled_from([2**53, 2**53 + 1, -(2**63), 2**63, 77])
+_CHATS = st.fixed_dictionaries({"id": _IDS, "type": st.sampled_from(["private", "supergroup"])})
+_PEOPLE = st.fixed_dictionaries({"id": _IDS, "is_bot": st.booleans(), "first_name": st.just("A")})
+_BODIES = st.fixed_dictionaries(
+    {"message_id": _IDS, "date": st.just(1), "chat": _CHATS, "from": _PEOPLE, "text": st.just("x")},
+    optional={
+        "id": st.text(max_size=5),
+        "data": st.text(max_size=70),
+        "message": st.fixed_dictionaries({"message_id": _IDS, "date": st.just(0), "chat": _CHATS}),
+        "user": _PEOPLE,
+        "old_reaction": st.just(emoji("👍")),
+        "new_reaction": st.lists(_VALUES, max_size=2) | st.just(emoji("👎", "🔥")),
+    },
+)
+
+
+@pytest.mark.req("A8")
+@settings(max_examples=300)
+@given(_IDS, _KINDS, _BODIES)
+def test_an_update_of_any_kind_with_ids_of_any_size_gives_events_with_these_ids_or_none(
+    number: int, kind: str, body: dict[str, Any]
+) -> None:
+    wire = {"update_id": number, kind: body}
+    try:
+        update = read_update(json.dumps(wire).encode())
+    except BadRequest:
+        return
+    found = to_events(update, bot=BOT, account="default", now=7.0)
+
+    chats = {str(body["chat"]["id"]), str(body.get("message", body).get("chat", {}).get("id"))}
+    assert all(event.source.chat_id in chats for event in found)
+    assert not found or kind in {"message", "channel_post", "callback_query", "message_reaction"}
+    assert not any(event.type == "text" and event.source.user_id == "77" for event in found)
+    assert len({event.external_id for event in found}) == len(found)
+
+
+@pytest.mark.req("A8", "J1")
+@given(st.lists(st.tuples(st.integers(0, 2**53), _KINDS, _BODIES | _VALUES), max_size=6))
+def test_a_batch_passes_over_what_cannot_be_read_and_confirms_all_of_it(
+    told: list[tuple[int, str, Any]],
+) -> None:
+    batch = read_batch([{"update_id": number, kind: body} for number, kind, body in told])
+
+    numbers = [number for number, _, _ in told]
+    assert batch.cursor == (str(max(numbers) + 1) if numbers else None)
+    assert {polled.cursor for polled in batch.events} <= {str(number) for number in numbers}
+
+
+@pytest.mark.req("A8", "J1")
+@pytest.mark.parametrize("wires", [["x"], [{}], [{"update_id": "1"}], [{"update_id": 2**54}]])
+def test_a_batch_without_ids_is_no_answer_of_telegrams(wires: list[Any]) -> None:
+    with pytest.raises(DeliveryUnknown):
+        read_batch(wires)
 
 
 @pytest.mark.req("A2")

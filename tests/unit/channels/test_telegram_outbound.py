@@ -1,34 +1,44 @@
 """Deliveries as calls of the Bot API, and what its answers mean."""
 
 import json
-from email import message_from_bytes
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hermes.channel_kit.refusals import failure_by, read_answer
+from hermes.channels.telegram.client import sent_id
 from hermes.channels.telegram.format import MarkupText, written
 from hermes.channels.telegram.outbound import (
     BotUpload,
     draft_call,
     edit_call,
-    encode_multipart,
     kind_of,
-    media_calls,
+    reaction_call,
+    send_calls,
     text_call,
 )
-from hermes.channels.telegram.refusals import BotAnswer, message_id, read_reply, refusal
 from hermes.channels.telegram.settings import TelegramSettings, read
 from hermes.errors import ConfigurationError, DeliveryError, DeliveryRejected, DeliveryUnknown
 from hermes.message.markup.marks import Marks
-from hermes.message.parts import AudioPart, FilePart, ImagePart, Media
+from hermes.message.parts import AudioPart, Choice, FilePart, ImagePart, Media
 from hermes.net.platform_call import PlatformAnswer
 from hermes.plugins.manifest import load_manifest
 from hermes.ports.channel import Target
-from hermes.testing.telegram import rules
+from hermes.testing.call_rules import CallRules, Upload
+from hermes.testing.site import load_platform
+from hermes.testing.telegram.platform import TelegramStandIn
 
-MARKS = Marks(load_manifest("hermes.channels.telegram").markup)
+MANIFEST = load_manifest("hermes.channels.telegram")
+MARKS = Marks(MANIFEST.markup)
+_ROWS = load_platform("hermes.testing.telegram")
+RULES = CallRules(
+    {name: row.takes for name, row in _ROWS.routes.items()},
+    groups=_ROWS.groups,
+    objects=_ROWS.objects,
+    kinds=TelegramStandIn.kinds,
+)
 TOKEN = "1:not-a-real-token"
 SETTINGS = TelegramSettings(bot_token=TOKEN)
 DM = Target(platform="telegram", account="default", chat_id="5", reply_to="9@5")
@@ -51,10 +61,9 @@ def answer(status: int, said: str, **parameters: Any) -> PlatformAnswer:
     return PlatformAnswer(status=status, body=json.dumps(body).encode())
 
 
-def ok(answer: PlatformAnswer) -> BotAnswer:
-    reply = read_reply(answer)
-    assert reply.is_ok
-    return reply
+def refusal(found: PlatformAnswer, *, call: str = "sendMessage") -> DeliveryError | None:
+    said = read_answer(found, MANIFEST.answer)
+    return failure_by(said, MANIFEST.refusal, platform="telegram", method=call)
 
 
 @pytest.mark.req("W10")
@@ -133,23 +142,21 @@ def test_drafts_are_for_private_chats() -> None:
     ],
 )
 def test_pictures_go_together_as_telegram_allows(kinds: list[str], methods: list[str]) -> None:
-    calls = media_calls(
-        DM, said("see"), uploads=[upload(kind) for kind in kinds], settings=SETTINGS
-    )
+    calls = send_calls(DM, said("see"), uploads=[upload(kind) for kind in kinds], settings=SETTINGS)
 
     assert [call.method for call in calls] == methods
     first = calls[0].params
     assert (first.get("caption") or first["media"][0]["caption"]) == "see"
     for call in calls:
-        named = {**call.params, **({} if "media" in call.params else call.files)}
-        assert rules.check(call.method, named, is_form=False)
+        files = {name: Upload(one.name, one.mime, one.data) for name, one in call.files.items()}
+        assert RULES.check(call.method, {**call.params, **files}, is_form=False)
 
 
 @pytest.mark.req("W17")
 def test_a_text_too_long_for_a_caption_goes_before() -> None:
     uploads = [upload("photo")]
-    fits = media_calls(DM, said("😀" * 512), uploads=uploads, settings=SETTINGS)
-    long = media_calls(DM, said("😀" * 513), uploads=uploads, settings=SETTINGS)
+    fits = send_calls(DM, said("😀" * 512), uploads=uploads, settings=SETTINGS)
+    long = send_calls(DM, said("😀" * 513), uploads=uploads, settings=SETTINGS)
 
     assert [call.method for call in fits] == ["sendPhoto"]
     assert [call.method for call in long] == ["sendMessage", "sendPhoto"]
@@ -159,8 +166,8 @@ def test_a_text_too_long_for_a_caption_goes_before() -> None:
 @pytest.mark.req("W17")
 def test_a_caption_without_markup_is_its_plain_text() -> None:
     parts = said("**a**")
-    album = media_calls(DM, parts, uploads=[upload("photo")] * 2, settings=SETTINGS)[0]
-    single = media_calls(DM, parts, uploads=[upload("photo")], settings=SETTINGS)[0]
+    album = send_calls(DM, parts, uploads=[upload("photo")] * 2, settings=SETTINGS)[0]
+    single = send_calls(DM, parts, uploads=[upload("photo")], settings=SETTINGS)[0]
 
     assert album.without_markup().params["media"][0] == {
         "type": "photo",
@@ -190,16 +197,50 @@ def test_what_is_attached_is_shown_as_what_it_is(part: Any, size: int, kind: str
 
 
 @pytest.mark.req("W17")
-@given(st.text(max_size=30), st.binary(max_size=50))
-def test_an_upload_is_a_form_that_others_read(name: str, data: bytes) -> None:
-    file = BotUpload(kind="photo", name=name, mime="image/png", data=b"\x00" + data + b"\x00")
-    body = encode_multipart({"chat_id": 5, "caption": "ä"}, {"photo": file}, boundary="b0unda-ry")
+@pytest.mark.parametrize(
+    ("mime", "is_voice", "kind"),
+    [
+        ("audio/ogg", False, "voice"),
+        ("audio/mpeg", True, "voice"),
+        ("audio/mp4", True, "voice"),
+        ("audio/wav", True, "document"),
+    ],
+)
+def test_what_somebody_speaks_is_a_voice_if_telegram_takes_it(
+    mime: str, is_voice: bool, kind: str
+) -> None:
+    assert kind_of(AudioPart(Media(mime), is_voice=is_voice), size=5) == kind
 
-    head = b'Content-Type: multipart/form-data; boundary="b0unda-ry"\r\n\r\n'
-    parts = message_from_bytes(head + body).get_payload()
-    assert isinstance(parts, list)
-    assert len(parts) == 3
-    assert body.count(b'\r\nContent-Disposition: form-data; name="') == 3
+
+@pytest.mark.req("W10")
+def test_long_labels_have_a_row_each_and_a_question_is_never_a_caption() -> None:
+    long = (Choice("Delete everything", "c_1"), Choice("No", "c_2"))
+    call, picture = send_calls(
+        DM, said("Sure?"), uploads=[upload("photo")], choices=long, settings=SETTINGS
+    )
+
+    assert RULES.check(call.method, call.params, is_form=False)["reply_markup"] == {
+        "inline_keyboard": [
+            [{"text": "Delete everything", "callback_data": "c_1"}],
+            [{"text": "No", "callback_data": "c_2"}],
+        ]
+    }
+    assert (picture.method, "caption" in picture.params) == ("sendPhoto", False)
+
+
+@pytest.mark.req("W10")
+def test_each_reaction_of_the_manifest_is_one_that_telegram_allows() -> None:
+    allowed = _ROWS.more["reactions"].split(" ")
+
+    assert MANIFEST.reactions.keys() == {"seen", "working", "done"}
+    for emoji in MANIFEST.reactions.values():
+        params = reaction_call(DM, "9@5", emoji=emoji).params
+        assert RULES.check("setMessageReaction", params, is_form=False) == {
+            "chat_id": 5,
+            "message_id": 9,
+            "reaction": [{"type": "emoji", "emoji": emoji}],
+        }
+        assert emoji in allowed
 
 
 @pytest.mark.req("A28")
@@ -218,56 +259,78 @@ def test_an_upload_is_a_form_that_others_read(name: str, data: bytes) -> None:
     ],
 )  # fmt: skip
 def test_every_refusal_has_its_class(status: int, said: str, kind: str, failure: str) -> None:
-    error = refusal(read_reply(answer(status, said)))
+    error = refusal(answer(status, said))
 
+    assert error is not None
     assert (type(error).__name__, error.failure) == (kind, failure)
+    assert said in str(error)
+
+
+@pytest.mark.req("W10")
+@pytest.mark.parametrize(
+    ("call", "said", "is_fine"),
+    [
+        ("editMessageText", "message is not modified: specified new message content", True),
+        ("deleteMessage", "message to delete not found", True),
+        ("deleteMessage", "MESSAGE_ID_INVALID", True),
+        ("setMessageReaction", "MESSAGE_ID_INVALID", False),
+        ("editMessageText", "message to edit not found", False),
+    ],
+)
+def test_what_is_so_already_is_no_failure(call: str, said: str, is_fine: bool) -> None:
+    assert (refusal(answer(400, f"Bad Request: {said}"), call=call) is None) is is_fine
+
+
+@pytest.mark.req("W2")
+def test_a_file_that_is_gone_says_nothing_of_the_token() -> None:
+    error = refusal(answer(404, "Not Found"), call="download")
+
+    assert error is not None
+    assert (type(error).__name__, error.failure) == ("NotDelivered", "service_unavailable")
 
 
 @pytest.mark.req("A26")
 def test_what_a_refusal_asks_for_is_read() -> None:
-    slow = refusal(read_reply(answer(429, "Too Many Requests", retry_after=7)))
-    moved = read_reply(answer(400, "group chat was upgraded", migrate_to_chat_id=-1005))
-    page = PlatformAnswer(status=502, body=b"<html>bad gateway</html>", retry_after=3.0)
+    slow = refusal(answer(429, "Too Many Requests", retry_after=7))
+    page = refusal(PlatformAnswer(status=502, body=b"<html>bad gateway</html>", retry_after=3.0))
 
-    assert slow.retry_after == 7
-    assert moved.migrated_to == -1005
-    assert refusal(read_reply(page)).retry_after == 3.0
+    assert slow is not None
+    assert page is not None
+    assert (slow.retry_after, page.retry_after) == (7, 3.0)
 
 
 @pytest.mark.req("J17")
 @pytest.mark.parametrize(
-    "body",
-    [b"", b"<html>", b"[]", b'{"ok": true}', b'{"ok": true, "result": {}}', b'{"ok":true,"result":[]}'],
-)  # fmt: skip
-def test_a_success_that_cannot_be_read_is_unknown(body: bytes) -> None:
+    "found",
+    [None, [], {}, {"ok": True}, {"result": {}}, {"result": []}, {"result": [{}]}, {"result": [1]}],
+)
+def test_a_success_that_cannot_be_read_is_unknown(found: object) -> None:
     with pytest.raises(DeliveryUnknown):
-        message_id(ok(PlatformAnswer(status=200, body=body)))
+        sent_id(found, method="sendMessage")
+
+
+@pytest.mark.req("W10")
+def test_the_id_of_an_album_is_that_of_its_first_message() -> None:
+    one, album = {"message_id": 3}, [{"message_id": 4}, {"message_id": 5}]
+
+    assert sent_id({"result": one}, method="sendMessage") == "3"
+    assert sent_id({"result": album}, method="sendMediaGroup") == "4"
 
 
 @pytest.mark.req("J17")
 @given(st.binary(max_size=200), st.sampled_from([200, 400, 403, 429, 500]))
 def test_any_answer_is_a_result_or_a_delivery_error(body: bytes, status: int) -> None:
-    try:
-        reply = read_reply(PlatformAnswer(status=status, body=body))
-        assert reply.is_ok or isinstance(refusal(reply), DeliveryError)
-    except DeliveryUnknown:
-        assert status == 200
+    found = refusal(PlatformAnswer(status=status, body=body))
 
-
-@pytest.mark.req("W10")
-def test_the_id_of_an_album_is_that_of_its_first_message() -> None:
-    reply = read_reply(
-        PlatformAnswer(status=200, body=b'{"ok":true,"result":[{"message_id":3},{"message_id":4}]}')
-    )
-
-    assert message_id(reply) == "3"
+    assert found is None or isinstance(found, DeliveryError)
+    assert found is not None or status == 200
 
 
 @pytest.mark.req("W10")
 def test_an_edit_names_the_message() -> None:
     params = edit_call(DM, "12", text=said("a"), settings=SETTINGS).params
 
-    assert rules.check("editMessageText", params, is_form=False)["message_id"] == 12
+    assert RULES.check("editMessageText", params, is_form=False)["message_id"] == 12
     with pytest.raises(DeliveryRejected):
         edit_call(DM, "x", text=said("a"), settings=SETTINGS)
 

@@ -1,5 +1,9 @@
 """A reply is cut by what the platform counts, and marked as a repeat without breaking its form."""
 
+import asyncio
+import threading
+from typing import Any
+
 import pytest
 
 from hermes.message.parts import TextPart, text_of
@@ -19,6 +23,18 @@ class Rendering(MemoryChannel):
 
     def measure(self, text: str) -> int:
         return 2 * len(text)
+
+
+class Noting(MemoryChannel):
+    """A platform that notes in which threads its texts are measured."""
+
+    def __init__(self, capabilities: Capabilities) -> None:
+        super().__init__(capabilities)
+        self.threads: set[int] = set()
+
+    def measure(self, text: str) -> int:
+        self.threads.add(threading.get_ident())
+        return len(text)
 
 
 class Faulty(MemoryChannel):
@@ -47,6 +63,22 @@ def test_the_channels_own_measure_counts() -> None:
 
     assert lengths(MemoryChannel(wanted), "word " * 15 + "word") == [79]
     assert lengths(Rendering(wanted), "word " * 15 + "word") == [29, 29, 19]
+
+
+@pytest.mark.parametrize(("words", "is_beside"), [(100, False), (20_000, True)])
+async def test_a_long_text_is_split_while_other_chats_go_on(
+    bench: Any, words: int, is_beside: bool
+) -> None:
+    channel = bench.channel = Noting(Capabilities(delivery="push", max_chars=4096))
+    bench.reply("long", "word " * words)
+
+    await bench.start()
+    async with asyncio.timeout(20):
+        while not channel.posts:  # noqa: ASYNC110 - a thread makes it true
+            await asyncio.sleep(0)
+
+    assert (threading.get_ident() not in channel.threads) is is_beside
+    assert len(channel.threads) == 1
 
 
 def test_a_measure_that_fails_is_replaced_by_the_unit() -> None:

@@ -1,16 +1,16 @@
 """Reads the entities in a Telegram text: mentions of the bot, commands, links and code. Pure.
 
-Telegram counts in UTF-16 units, so every offset is applied in that encoding only.
+Telegram counts in UTF-16 units, so every offset is converted before it is applied.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import msgspec
 
+from hermes.channel_kit.events import Span, utf16_places
 from hermes.channels.telegram.wire import Entity, User
 
-_UNIT: Final = 2
 _FENCE: Final = "```"
 
 
@@ -30,30 +30,35 @@ def utf16_length(text: str) -> int:
 
 def read_text(text: str, entities: Iterable[Entity], *, bot: User) -> MarkedText:
     """Return the text with its entities applied; entities that do not fit the text are ignored."""
-    units = text.encode("utf-16-le")
-    edits: list[tuple[int, int, str]] = []
+    edits: list[tuple[Span, str]] = []
     names_bot = is_command = is_for_another = False
-    for entity in entities:
-        start, end = entity.offset, entity.offset + entity.length
-        words = _cut(units, start, end)
-        if not words:
-            continue
+    for entity, (start, end) in _placed(text, entities):
+        words = text[start:end]
         if _is_bot(entity, words, bot=bot):
             names_bot = True
-            edits.append((start, end, ""))
+            edits.append(((start, end), ""))
         elif entity.type == "bot_command":
             command, _, named = words.partition("@")
             is_command = is_command or start == 0
-            if named and named.lower() == bot.username.lower():
-                names_bot = True
-                edits.append((start, end, command))
-            elif named:
-                is_for_another = True
+            is_own = named.lower() == bot.username.lower()
+            names_bot = names_bot or (bool(named) and is_own)
+            is_for_another = is_for_another or (bool(named) and not is_own)
+            edits.extend([((start, end), command)] if named and is_own else [])
         else:
-            edits.extend(_as_markdown(entity, words))
+            opening, closing = _as_markdown(entity, words)
+            edits.extend([((start, start), opening), ((end, end), closing)] if opening else [])
     # A message that is only the bot's name is still addressed to it: the name is then the text.
-    read = _apply(units, edits).strip() or text.strip()
+    read = _apply(text, edits).strip() or text.strip()
     return MarkedText(read, names_bot, is_command and not is_for_another, is_for_another)
+
+
+def _placed(text: str, entities: Iterable[Entity]) -> Iterator[tuple[Entity, Span]]:
+    """Yield the entities that fit the text, with where they are in it."""
+    places = utf16_places(text)
+    for one in entities:
+        end = one.offset + one.length
+        if one.length and one.offset in places and end in places:
+            yield one, (places[one.offset], places[end])
 
 
 def _is_bot(entity: Entity, words: str, *, bot: User) -> bool:
@@ -64,39 +69,26 @@ def _is_bot(entity: Entity, words: str, *, bot: User) -> bool:
     )
 
 
-def _as_markdown(entity: Entity, words: str) -> list[tuple[int, int, str]]:
-    """Return the entities that carry information as Markdown: link targets and code."""
-    start, end = entity.offset, entity.offset + entity.length
+def _as_markdown(entity: Entity, words: str) -> tuple[str, str]:
+    """Return the Markdown around an entity that carries information: link targets and code."""
     if entity.type == "text_link" and entity.url.startswith(("http://", "https://")):
-        return [(start, start, "["), (end, end, f"]({entity.url})")]
+        return "[", f"]({entity.url})"
     if entity.type == "code" and "`" not in words:
-        return [(start, start, "`"), (end, end, "`")]
+        return "`", "`"
     if entity.type == "pre" and _FENCE not in words:
         language = "".join(char for char in entity.language if char.isalnum())
-        return [(start, start, f"{_FENCE}{language}\n"), (end, end, f"\n{_FENCE}")]
-    return []
+        return f"{_FENCE}{language}\n", f"\n{_FENCE}"
+    return "", ""
 
 
-def _cut(units: bytes, start: int, end: int) -> str:
-    """Return the text between two offsets; nothing if they split a character."""
-    if end * _UNIT > len(units):
-        return ""
-    try:
-        return units[start * _UNIT : end * _UNIT].decode("utf-16-le")
-    except UnicodeDecodeError:
-        return ""
-
-
-def _apply(units: bytes, edits: list[tuple[int, int, str]]) -> str:
+def _apply(text: str, edits: list[tuple[Span, str]]) -> str:
     done = 0
     pieces: list[str] = []
-    for start, end, words in sorted(edits, key=lambda edit: (edit[0], edit[1])):
+    for (start, end), words in sorted(edits, key=lambda edit: edit[0]):
         if start < done:
             continue
-        pieces.extend((units[done * _UNIT : start * _UNIT].decode("utf-16-le"), words))
-        done = end
-        if end > start and not words:
-            # The space after the name is removed with it.
-            done += units[end * _UNIT : end * _UNIT + _UNIT] == b" \x00"
-    pieces.append(units[done * _UNIT :].decode("utf-16-le"))
+        pieces.extend((text[done:start], words))
+        # The space after a name that is left out goes with it.
+        done = end + (end > start and not words and text[end : end + 1] == " ")
+    pieces.append(text[done:])
     return "".join(pieces)

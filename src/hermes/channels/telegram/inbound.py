@@ -4,25 +4,34 @@ The webhook's secret is checked before any byte reaches this. Updates that are n
 people (edits, members, service messages) give no event.
 """
 
-import hmac
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator
 from typing import Final
 
 import msgspec
 
+from hermes.channel_kit.bodies import decode
+from hermes.channel_kit.events import event_type, part_of
 from hermes.channels.telegram.entities import MarkedText, read_text
 from hermes.channels.telegram.wire import (
     CallbackQuery,
     Chat,
     Location,
     Message,
+    MessageReaction,
     TelegramFile,
     Update,
     User,
 )
-from hermes.errors import BadRequest, TooLarge, Unauthenticated
-from hermes.message.event import EventType, MessageEvent, ReplyContext
+from hermes.errors import TooLarge
+from hermes.message.event import (
+    NO_RAW,
+    EventType,
+    MessageEvent,
+    PressedChoice,
+    Reaction,
+    ReplyContext,
+)
 from hermes.message.parts import AudioPart, FilePart, ImagePart, Media, Part, TextPart
 from hermes.message.source import ChatType, Source
 
@@ -30,72 +39,55 @@ PLATFORM: Final = "telegram"
 # One route for polls and webhooks, so that switching between them repeats nothing.
 ROUTE: Final = "bot"
 # The only update types that are requested.
-ALLOWED_UPDATES: Final = ("message", "channel_post", "callback_query")
+ALLOWED_UPDATES: Final = ("message", "channel_post", "callback_query", "message_reaction")
 MAX_WEBHOOK_BYTES: Final = 1_048_576
-SECRET_HEADER: Final = "x-telegram-bot-api-secret-token"
-# The prefix of the data of our own buttons.
-BUTTON: Final = "hermes:"
-
-_decode = msgspec.json.Decoder(Update).decode
-
-
-def check_secret(headers: Mapping[str, str], *, secret: str) -> None:
-    """Raise `Unauthenticated` unless the call carries the secret that was registered with
-    Telegram.
-    """
-    shown = headers.get(SECRET_HEADER, "").encode("utf-8", "surrogateescape")
-    if not secret or not hmac.compare_digest(shown, secret.encode()):
-        raise Unauthenticated(
-            "X-Telegram-Bot-Api-Secret-Token is not the secret of this webhook: the call is not from "
-            "Telegram, or platforms.telegram.webhook_secret was changed since setWebhook"
-        )
 
 
 def read_update(body: bytes) -> Update:
-    """Return the update in the bytes."""
+    """Return the update in the bytes of a webhook call."""
     if len(body) > MAX_WEBHOOK_BYTES:
         raise TooLarge(
             f"the update has {len(body)} bytes, at most {MAX_WEBHOOK_BYTES} are accepted"
         )
-    try:
-        return _decode(body)
-    except RecursionError:
-        raise BadRequest("the body is not a Telegram update: it is nested too deeply") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise BadRequest(f"the body is not a Telegram update: {error}") from None
+    return decode(body, Update, platform="telegram")
 
 
-def to_event(
-    update: Update, *, bot: User, account: str, now: float, raw: bytes = b""
-) -> MessageEvent | None:
-    """Return the event of an update; None if it is not a message of somebody else.
+def to_events(
+    update: Update, *, bot: User, account: str, now: float, raw: msgspec.Raw = NO_RAW
+) -> tuple[MessageEvent, ...]:
+    """Return the events of an update; none if it is nothing that somebody else has done.
 
     `now` is when a button was pressed, which Telegram does not say.
     """
-    query = update.callback_query
-    if query is not None:
-        return _pressed(query, account=account, now=now, raw=raw)
-    message = update.message or update.channel_post
+    if update.callback_query is not None:
+        found = _pressed(update.callback_query, account=account, now=now)
+    elif update.message_reaction is not None:
+        found = _reactions(update.message_reaction, update.update_id, account=account)
+    else:
+        found = _said(update.message or update.channel_post, bot=bot, account=account)
+    return tuple(msgspec.structs.replace(event, raw=raw) for event in found)
+
+
+def _said(message: Message | None, *, bot: User, account: str) -> Iterator[MessageEvent]:
     if message is None or (message.sender is not None and message.sender.id == bot.id):
-        return None
+        return
     entities = message.entities if message.text else message.caption_entities
     marked = read_text(message.text or message.caption, entities, bot=bot)
     parts, kind = _content(message, marked)
     if not parts:
-        return None
+        return
     answered = _answered(message)
-    return MessageEvent(
+    yield MessageEvent(
         account=account,
         route=ROUTE,
         external_id=event_id(message.chat.id, message.message_id),
-        source=_source(message, author=message.sender),
+        source=_source_of(message),
         parts=parts,
         at=float(message.date),
         type=kind,
         reply_to=_reply_context(message, answered),
         addressed=_is_addressed(message, marked, answered=answered, bot=bot),
         album=message.media_group_id or None,
-        raw=msgspec.Raw(raw),
     )
 
 
@@ -121,46 +113,65 @@ def migration_of(update: Update) -> tuple[int, int] | None:
     return message.chat.id, message.migrate_to_chat_id
 
 
-def _pressed(query: CallbackQuery, *, account: str, now: float, raw: bytes) -> MessageEvent | None:
-    """Return a press on one of our buttons as the text that the button stands for."""
+def _pressed(query: CallbackQuery, *, account: str, now: float) -> Iterator[MessageEvent]:
     message = query.message
-    text = query.data.removeprefix(BUTTON).strip()
-    if message is None or not query.data.startswith(BUTTON) or not text:
-        return None
-    return MessageEvent(
+    if message is None or not query.data:
+        return
+    yield MessageEvent(
         account=account,
         route=ROUTE,
         external_id=f"button:{query.id}",
-        source=_source(message, author=query.sender, is_person=True),
-        parts=(TextPart(text),),
+        source=_source(message.chat, query.sender, topic=_topic(message)),
+        parts=(),
         at=now,
-        type="command" if text.startswith("/") else "text",
-        raw=msgspec.Raw(raw),
+        type="choice",
+        pressed=PressedChoice(value=query.data, message_id=str(message.message_id)),
     )
 
 
-def _source(message: Message, *, author: User | None, is_person: bool = False) -> Source:
-    chat = message.chat
-    thread = message.message_thread_id if message.is_topic_message else None
+def _reactions(told: MessageReaction, number: int, *, account: str) -> Iterator[MessageEvent]:
+    """Yield each emoji that was put on a message, or taken away from it."""
+    before = [one.emoji for one in told.old_reaction if one.emoji]
+    after = [one.emoji for one in told.new_reaction if one.emoji]
+    changed = [(emoji, True) for emoji in before if emoji not in after]
+    changed += [(emoji, False) for emoji in after if emoji not in before]
+    for place, (emoji, is_removed) in enumerate(dict.fromkeys(changed)):
+        yield MessageEvent(
+            account=account,
+            route=ROUTE,
+            external_id=f"reaction:{number}.{place}",
+            source=_source(told.chat, told.actor_chat or told.user or told.chat),
+            parts=(),
+            at=float(told.date),
+            type="reaction",
+            reaction=Reaction(message_id=str(told.message_id), emoji=emoji, is_removed=is_removed),
+        )
+
+
+def _source_of(message: Message) -> Source:
     # Someone who writes as a chat (a channel, an anonymous admin) is that chat; the `from` next to
     # it is only a placeholder for old programs.
-    behalf = None if is_person else message.sender_chat
-    if author is None or behalf is not None:
-        writer = behalf or chat
-        user_id, is_bot = str(writer.id), False
-        user_name = message.author_signature or writer.name
-    else:
-        user_id, user_name, is_bot = str(author.id), author.name, author.is_bot
+    author = message.sender_chat or message.sender or message.chat
+    source = _source(message.chat, author, topic=_topic(message))
+    name = message.author_signature if isinstance(author, Chat) else ""
+    return msgspec.structs.replace(source, user_name=name) if name else source
+
+
+def _topic(message: Message) -> int | None:
+    return message.message_thread_id if message.is_topic_message else None
+
+
+def _source(chat: Chat, author: User | Chat, *, topic: int | None = None) -> Source:
     return Source(
         platform=PLATFORM,
         chat_id=str(chat.id),
-        chat_type=_chat_type(chat, is_topic=thread is not None),
+        chat_type=_chat_type(chat, is_topic=topic is not None),
         chat_name=chat.name,
-        user_id=user_id,
-        user_name=user_name,
-        thread_id=None if thread is None else str(thread),
-        is_bot=is_bot,
-        parent_chat_id=None if thread is None else str(chat.id),
+        user_id=str(author.id),
+        user_name=author.name,
+        thread_id=None if topic is None else str(topic),
+        is_bot=isinstance(author, User) and author.is_bot,
+        parent_chat_id=None if topic is None else str(chat.id),
     )
 
 
@@ -209,51 +220,41 @@ def _is_addressed(
 
 def _content(message: Message, marked: MarkedText) -> tuple[tuple[Part, ...], EventType]:
     """Return the message's text and media, and its kind."""
-    words: tuple[Part, ...] = (TextPart(marked.text),) if marked.text else ()
-    shown = _attachment(message)
+    shown, told, sticker = _attachment(message), _told(message), message.sticker
+    emoji = "" if sticker is None else sticker.emoji
+    text = emoji or (told if shown is None and told is not None else marked.text)
+    words: tuple[Part, ...] = (TextPart(text),) if text else ()
     if shown is not None:
-        part, kind = shown
-        sticker = message.sticker
-        if sticker is not None and sticker.emoji:
-            words = (TextPart(sticker.emoji),)
-        return (*words, part), kind
-    told = _told(message)
+        return (*words, shown), "video" if _is_moving(message) else event_type((shown,))
     if told is not None:
-        return (TextPart(told),), "location" if message.contact is None else "text"
-    if message.sticker is not None and message.sticker.emoji:
-        return (TextPart(message.sticker.emoji),), "text"
+        return words, "location" if message.contact is None else "text"
     return words, "command" if marked.is_command else "text"
 
 
-def _attachment(message: Message) -> tuple[Part, EventType] | None:
+def _is_moving(message: Message) -> bool:
+    return bool(message.video or message.video_note or message.animation)
+
+
+def _attachment(message: Message) -> Part | None:
     if message.photo:
         largest = max(
             message.photo, key=lambda size: (size.width * size.height, size.file_size or 0)
         )
-        return ImagePart(_media(largest, "image/jpeg")), "image"
+        return ImagePart(_media(largest, "image/jpeg"))
     if message.voice is not None:
-        return AudioPart(_media(message.voice, "audio/ogg")), "audio"
-    if message.audio is not None:
-        return AudioPart(_media(message.audio, "audio/mpeg")), "audio"
+        return AudioPart(_media(message.voice, "audio/ogg"), is_voice=True)
     # An animation is also sent as a document, so it is checked first.
-    for moving in (message.video, message.video_note, message.animation):
-        if moving is not None:
-            return FilePart(_media(moving, "video/mp4")), "video"
+    moving = message.video or message.video_note or message.animation
+    if moving is not None:
+        return FilePart(_media(moving, "video/mp4"))
+    if message.audio is not None:
+        return AudioPart(_media(message.audio, "audio/mpeg"))
     if message.document is not None:
-        return _document(message.document)
+        return part_of(_media(message.document, "application/octet-stream"))
     sticker = message.sticker
     if sticker is not None and not (sticker.is_animated or sticker.is_video):
-        return ImagePart(_media(sticker, "image/webp")), "image"
+        return ImagePart(_media(sticker, "image/webp"))
     return None
-
-
-def _document(document: TelegramFile) -> tuple[Part, EventType]:
-    media = _media(document, "application/octet-stream")
-    if media.mime in {"image/jpeg", "image/png", "image/webp", "image/gif"}:
-        return ImagePart(media), "image"
-    if media.mime.startswith("audio/"):
-        return AudioPart(media), "audio"
-    return FilePart(media), "video" if media.mime.startswith("video/") else "file"
 
 
 def _media(attached: TelegramFile, mime: str) -> Media:

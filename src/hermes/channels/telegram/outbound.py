@@ -5,34 +5,37 @@ from typing import Any, Final
 
 import msgspec
 
+from hermes.channel_kit.events import plain_mime
+from hermes.channel_kit.multipart import UploadPart
 from hermes.channels.telegram.entities import utf16_length
 from hermes.channels.telegram.format import MarkupText
-from hermes.channels.telegram.inbound import BUTTON, message_id_of
+from hermes.channels.telegram.inbound import message_id_of
 from hermes.channels.telegram.settings import TelegramSettings
 from hermes.errors import DeliveryRejected, FailureClass
-from hermes.message.parts import AudioPart, FilePart, ImagePart, Media, Part
+from hermes.message.parts import AudioPart, Choice, FilePart, ImagePart, Media, Part
 from hermes.ports.channel import Target
 
 MAX_CAPTION: Final = 1024
 MAX_PHOTO_BYTES: Final = 10_000_000
 MAX_UPLOAD_BYTES: Final = 50_000_000
 MAX_ALBUM: Final = 10
-MAX_BUTTON_BYTES: Final = 64
 _PHOTOS: Final = frozenset({"image/jpeg", "image/png", "image/webp"})
 _VOICES: Final = frozenset({"audio/ogg", "audio/opus"})
+# Telegram also shows these as a voice, if somebody speaks.
 _SONGS: Final = frozenset({"audio/mpeg", "audio/mp3", "audio/mp4", "audio/m4a", "audio/x-m4a"})
 _FAMILIES: Final = {"photo": "seen", "video": "seen", "document": "file", "audio": "heard"}
+_STYLES: Final = {"good": "success", "bad": "danger"}
+# Buttons that are this short stand beside each other.
+_SHORT_LABEL: Final = 12
+_SHORT_IN_ROW: Final = 3
 # Telegram's id of the general topic of every forum; to write there, name no topic.
 _GENERAL_TOPIC: Final = "1"
 
 
-class BotUpload(msgspec.Struct, frozen=True, kw_only=True):
+class BotUpload(UploadPart, frozen=True, kw_only=True):
     """A file to upload; `kind` is Telegram's name for how it is shown."""
 
     kind: str
-    name: str
-    mime: str
-    data: bytes
 
 
 class BotCall(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,8 +102,10 @@ def place(target: Target) -> dict[str, Any]:
     return params
 
 
-def text_call(target: Target, text: MarkupText, *, settings: TelegramSettings) -> BotCall:
-    """Return the call that sends a text."""
+def text_call(
+    target: Target, text: MarkupText, *, settings: TelegramSettings, choices: Sequence[Choice] = ()
+) -> BotCall:
+    """Return the call that sends a text, with its choices as buttons."""
     return BotCall(
         method="sendMessage",
         params={
@@ -109,6 +114,7 @@ def text_call(target: Target, text: MarkupText, *, settings: TelegramSettings) -
             "parse_mode": "HTML",
             **_previews(settings),
             **_quote(target, settings),
+            **({"reply_markup": {"inline_keyboard": _keyboard(choices)}} if choices else {}),
         },
         text_field="text",
         plain=text.plain,
@@ -118,12 +124,11 @@ def text_call(target: Target, text: MarkupText, *, settings: TelegramSettings) -
 def edit_call(
     target: Target, message_id: str, *, text: MarkupText, settings: TelegramSettings
 ) -> BotCall:
-    """Return the call that replaces the text of a message."""
+    """Return the call that replaces the text of a message; without a keyboard its buttons go."""
     return BotCall(
         method="editMessageText",
         params={
-            "chat_id": chat_id_of(target),
-            "message_id": number_of(message_id),
+            **message_of(target, message_id),
             "text": text.markup,
             "parse_mode": "HTML",
             **_previews(settings),
@@ -131,6 +136,13 @@ def edit_call(
         text_field="text",
         plain=text.plain,
     )
+
+
+def reaction_call(target: Target, message_id: str, *, emoji: str) -> BotCall:
+    """Return the call that reacts to a message; a bot has one reaction to each."""
+    reaction = [{"type": "emoji", "emoji": emoji}]
+    params = {**message_of(target, message_id), "reaction": reaction}
+    return BotCall(method="setMessageReaction", params=params)
 
 
 def draft_call(target: Target, draft_id: int, *, text: MarkupText) -> BotCall:
@@ -150,18 +162,22 @@ def draft_call(target: Target, draft_id: int, *, text: MarkupText) -> BotCall:
     )
 
 
-def media_calls(
+def send_calls(
     target: Target,
     text: MarkupText,
     *,
-    uploads: Sequence[BotUpload],
+    uploads: Sequence[BotUpload] = (),
+    choices: Sequence[Choice] = (),
     settings: TelegramSettings,
 ) -> tuple[BotCall, ...]:
-    """Return the calls that send attachments: pictures together, each text as close as it fits."""
+    """Return the calls that send a message: pictures together, the text as close as it fits."""
+    if not uploads:
+        return (text_call(target, text, settings=settings, choices=choices),)
     where = {**place(target), **_quote(target, settings)}
     groups = _albums(uploads)
     caption = {"caption": text.markup, "parse_mode": "HTML"}
-    is_caption = bool(text.markup) and utf16_length(text.plain) <= MAX_CAPTION
+    # A caption would be taken for the text of the question, which an edit could not replace.
+    is_caption = bool(text.markup) and not choices and utf16_length(text.plain) <= MAX_CAPTION
     calls = [
         _group_call(
             group, {} if number or not is_caption else caption, where=where, plain=text.plain
@@ -169,20 +185,20 @@ def media_calls(
         for number, group in enumerate(groups)
     ]
     if text.markup and not is_caption:
-        calls.insert(0, text_call(target, text, settings=settings))
+        calls.insert(0, text_call(target, text, settings=settings, choices=choices))
     return tuple(calls)
 
 
 def kind_of(part: Part, *, size: int) -> str:
     """Return how Telegram shows an attachment of this type and size."""
     media = media_of(part)
-    mime = "" if media is None else media.mime.partition(";")[0].strip().lower()
+    mime = "" if media is None else plain_mime(media.mime)
     if isinstance(part, ImagePart) and mime in _PHOTOS and size <= MAX_PHOTO_BYTES:
         return "photo"
     if isinstance(part, AudioPart) and mime in _VOICES:
         return "voice"
     if isinstance(part, AudioPart) and mime in _SONGS:
-        return "audio"
+        return "voice" if part.is_voice else "audio"
     return "video" if mime == "video/mp4" else "document"
 
 
@@ -191,40 +207,30 @@ def media_of(part: Part) -> Media | None:
     return part.media if isinstance(part, ImagePart | AudioPart | FilePart) else None
 
 
-def button_data(text: str) -> str | None:
-    """Return the data of a button that stands for a text; None if the text is too long."""
-    data = BUTTON + text
-    return data if len(data.encode()) <= MAX_BUTTON_BYTES else None
-
-
-def number_of(message_id: str) -> int:
-    """Return the id of a message as a number."""
+def message_of(target: Target, message_id: str) -> dict[str, Any]:
+    """Return the parameters that name a message."""
     number = message_id_of(message_id)
     if number is None:
         raise DeliveryRejected(
             f"telegram: {message_id[:40]!r} is not a message: expected a number",
             FailureClass.REJECTED,
         )
-    return number
+    return {"chat_id": chat_id_of(target), "message_id": number}
 
 
-def encode_multipart(
-    params: Mapping[str, Any], files: Mapping[str, BotUpload], *, boundary: str
-) -> bytes:
-    """Return the body of an upload: texts as they are, everything else as JSON."""
-    pieces: list[bytes] = []
-    for name, value in params.items():
-        text = value.encode() if isinstance(value, str) else msgspec.json.encode(value)
-        head = f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n'
-        pieces.extend((head.encode(), text, b"\r\n"))
-    for name, upload in files.items():
-        head = (
-            f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"; '
-            f'filename="{_file_name(upload.name)}"\r\nContent-Type: {_header(upload.mime)}\r\n\r\n'
-        )
-        pieces.extend((head.encode("utf-8", "replace"), upload.data, b"\r\n"))
-    pieces.append(f"--{boundary}--\r\n".encode())
-    return b"".join(pieces)
+def _keyboard(choices: Sequence[Choice]) -> list[list[dict[str, str]]]:
+    """Return the rows of buttons: short ones beside each other, long ones below."""
+    buttons = [
+        {
+            "text": one.label,
+            "callback_data": one.value,
+            **({"style": _STYLES[one.style]} if one.style in _STYLES else {}),
+        }
+        for one in choices
+    ]
+    is_short = all(len(one.label) <= _SHORT_LABEL for one in choices)
+    step = _SHORT_IN_ROW if is_short else 1
+    return [buttons[start : start + step] for start in range(0, len(buttons), step)]
 
 
 def _previews(settings: TelegramSettings) -> dict[str, Any]:
@@ -270,12 +276,3 @@ def _group_call(
     ]
     files = {f"file{number}": upload for number, upload in enumerate(group)}
     return BotCall(method="sendMediaGroup", params={**where, "media": media}, files=files, **text)
-
-
-def _file_name(name: str) -> str:
-    kept = "".join(char for char in name if char.isprintable() and char not in '"\\/')
-    return kept[-100:] or "file"
-
-
-def _header(value: str) -> str:
-    return value if value.isascii() and value.isprintable() else "application/octet-stream"

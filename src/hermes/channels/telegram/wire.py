@@ -148,6 +148,25 @@ class CallbackQuery(msgspec.Struct, frozen=True, rename={"sender": "from"}):
     data: str = ""
 
 
+class ReactionType(msgspec.Struct, frozen=True):
+    """A reaction; only those of the type `emoji` have one."""
+
+    type: str
+    emoji: str = ""
+
+
+class MessageReaction(msgspec.Struct, frozen=True):
+    """What somebody's reactions to a message were, and what they are now."""
+
+    chat: Chat
+    message_id: Number
+    date: Number
+    old_reaction: tuple[ReactionType, ...]
+    new_reaction: tuple[ReactionType, ...]
+    user: User | None = None
+    actor_chat: Chat | None = None
+
+
 class Update(msgspec.Struct, frozen=True):
     """One update; at most one of the optional fields is set."""
 
@@ -155,6 +174,15 @@ class Update(msgspec.Struct, frozen=True):
     message: Message | None = None
     channel_post: Message | None = None
     callback_query: CallbackQuery | None = None
+    message_reaction: MessageReaction | None = None
+
+    @property
+    def chat(self) -> Chat | None:
+        """Where it happened."""
+        query = self.callback_query
+        told = self.message or self.channel_post or self.message_reaction
+        told = told or (query.message if query else None)
+        return None if told is None else told.chat
 
 
 class WebhookInfo(msgspec.Struct, frozen=True):
@@ -174,18 +202,7 @@ class FileInfo(msgspec.Struct, frozen=True):
     file_path: str = ""
 
 
-class Hints(msgspec.Struct, frozen=True):
-    """The parts of a refusal that a program can use."""
+class SentMessage(msgspec.Struct, frozen=True):
+    """A message that a call has sent."""
 
-    retry_after: float | None = None
-    migrate_to_chat_id: Id | None = None
-
-
-class ApiAnswer(msgspec.Struct, frozen=True):
-    """The envelope of every answer of the Bot API."""
-
-    ok: bool = False
-    result: msgspec.Raw = msgspec.Raw()
-    error_code: int = 0
-    description: str = ""
-    parameters: Hints | None = None
+    message_id: Number
