@@ -16,10 +16,8 @@ _DIALOG_PROOF: Final = ProofRow(
 _DIALOG: Final = "360dialog"
 _DIALOG_URL: Final = "https://waba-v2.360dialog.io"
 _META_URL: Final = "https://graph.facebook.com"
-_NEEDED: Final[Mapping[str, tuple[str, ...]]] = {
-    "meta": ("access_token", "app_secret", "verify_token"),
-    _DIALOG: ("api_key", "webhook_secret"),
-}
+_NEEDED: Final = ("access_token", "app_secret", "verify_token", "phone_number_id")
+_NEEDED_DIALOG: Final = ("api_key", "webhook_secret")
 
 
 class MetaAccount(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,18 +30,18 @@ class MetaAccount(msgspec.Struct, frozen=True, kw_only=True):
 
     platform: str
     base_url: str
-    headers: Mapping[str, str]
-    credential: str
     secrets: Mapping[str, str]
     webhook: WebhookRow
-    messages: str
-    files: str
-    media: str
-    check: str
+    headers: Mapping[str, str] = {}
+    credential: str = ""
+    messages: str = ""
+    files: str = ""
+    media: str = ""
+    check: str = ""
     own_id: str = ""
     downloads_here: bool = False
     template: str = ""
-    template_language: str = "en_US"
+    template_language: str = ""
     preview_links: bool = False
 
     def __repr__(self) -> str:
@@ -53,66 +51,63 @@ class MetaAccount(msgspec.Struct, frozen=True, kw_only=True):
 def read_account(setup: ChannelSetup) -> MetaAccount:
     """Return the account of a set-up; raise `ConfigurationError` if something is missing."""
     given = setup.settings
-    provider = given.get("provider") or "meta"
-    named = "phone_number_id" in given
-    for name in (
-        *_NEEDED[provider],
-        *(("phone_number_id",) if named and provider == "meta" else ()),
-    ):
-        if not given.get(name):
+    is_dialog = given.get("provider") == _DIALOG
+    # The id of a number is a setting of WhatsApp only: a page says its own.
+    for name in _NEEDED_DIALOG if is_dialog else _NEEDED:
+        if name in given and not given[name]:
             raise ConfigurationError(
-                f"platforms.{setup.name}.{name}: expected a value, found none; without it messages can be "
-                f"neither proven nor sent. Set it (docs/channels/{setup.name}.md)"
+                f"platforms.{setup.name}.{name}: expected a value, found none; without it messages can "
+                f"be neither proven nor sent. Set it (docs/channels/{setup.name}.md)"
             )
-    base = str(given["base_url"] or (_DIALOG_URL if provider == _DIALOG else _META_URL))
+    base = str(given["base_url"] or (_DIALOG_URL if is_dialog else _META_URL))
     if not base.startswith(("https://", "http://")):
         raise ConfigurationError(
             f"platforms.{setup.name}.base_url: expected an http or https address, found {base[:60]!r}"
         )
     names = ("app_secret", "verify_token", "webhook_secret")
-    secrets = {name: str(given.get(name) or "") for name in names}
-    row = setup.rows.webhook or WebhookRow()
-    more = {
-        name: given[name]
-        for name in ("template", "template_language", "preview_links")
-        if given.get(name) is not None
-    }
-    if provider == _DIALOG:
-        return MetaAccount(
-            platform=setup.name,
-            base_url=base,
-            headers={"D360-API-KEY": given["api_key"]},
-            credential="api_key",
-            secrets=secrets,
-            webhook=msgspec.structs.replace(row, proof=_DIALOG_PROOF, handshake="none"),
-            messages="messages",
-            files="media",
-            media="",
-            check="v1/configs/webhook",
-            downloads_here=True,
-            **more,
-        )
-    version = given["api_version"]
-    own_id = str(given.get("phone_number_id") or "")
-    place = f"{version}/{own_id or 'me'}"
-    fields = "id,display_phone_number" if named else "id,instagram_business_account"
-    return MetaAccount(
+    account = MetaAccount(
         platform=setup.name,
         base_url=base,
-        headers={"Authorization": f"Bearer {given['access_token']}"},
-        credential="access_token",
-        secrets=secrets,
-        webhook=row,
-        messages=f"{place}/messages",
-        files=f"{place}/{'media' if named else 'message_attachments'}",
-        media=f"{version}/",
-        check=f"{place}?fields={fields}",
-        own_id=own_id,
-        **more,
+        secrets={name: str(given.get(name) or "") for name in names},
+        webhook=setup.rows.webhook or WebhookRow(),
+        template=given.get("template") or "",
+        template_language=given.get("template_language") or "",
+        preview_links=bool(given.get("preview_links")),
     )
+    return _at_360dialog(account, given) if is_dialog else _at_meta(account, given)
 
 
 # Any: the settings of the manifest.
+def _at_meta(account: MetaAccount, given: Mapping[str, Any]) -> MetaAccount:
+    number, version = str(given.get("phone_number_id") or ""), given["api_version"]
+    place = f"{version}/{number or 'me'}"
+    fields = "id,display_phone_number" if number else "id,instagram_business_account"
+    return msgspec.structs.replace(
+        account,
+        headers={"Authorization": f"Bearer {given['access_token']}"},
+        credential="access_token",
+        messages=f"{place}/messages",
+        files=f"{place}/{'media' if number else 'message_attachments'}",
+        media=f"{version}/",
+        check=f"{place}?fields={fields}",
+        own_id=number,
+    )
+
+
+def _at_360dialog(account: MetaAccount, given: Mapping[str, Any]) -> MetaAccount:
+    row = msgspec.structs.replace(account.webhook, proof=_DIALOG_PROOF, handshake="none")
+    return msgspec.structs.replace(
+        account,
+        headers={"D360-API-KEY": given["api_key"]},
+        credential="api_key",
+        webhook=row,
+        messages="messages",
+        files="media",
+        check="v1/configs/webhook",
+        downloads_here=True,
+    )
+
+
 def masked_of(settings: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the secrets that no text may show."""
     names = ("access_token", "app_secret", "api_key", "webhook_secret", "verify_token")

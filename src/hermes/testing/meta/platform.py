@@ -181,7 +181,7 @@ class MetaStandIn(Site):
         if self.platform != "whatsapp":
             return self._take_page_message(call)
         if call.get("status"):
-            self.actions.append(dict(call.params))
+            self.actions.append(_without_place(call))
             return {"success": True}
         place, kind = call.get("to") or call.get("recipient") or "", call.get("type", "text")
         if not isinstance(place, str) or not isinstance(content := call.get(kind), dict):
@@ -225,7 +225,7 @@ class MetaStandIn(Site):
         named = call.get("recipient")
         chat = self.town.chat_to_write(named.get("id", "") if isinstance(named, dict) else "")
         if call.get("sender_action"):
-            self.actions.append(dict(call.params))
+            self.actions.append(_without_place(call))
             return {"recipient_id": chat.id}
         message = call.get("message") or {}
         text, most = message.get("text", ""), 1000 if self.platform == "instagram" else 2000
@@ -261,7 +261,9 @@ class MetaStandIn(Site):
             return {"id": node, **own}
         file = self.town.find_file(call["node"])
         url = f"{self.url}/files/{file.id}?mid={file.id}"
-        return {"messaging_product": "whatsapp", "url": url, "mime_type": file.mime, "id": file.id}
+        digest = hashlib.sha256(file.data or b"").hexdigest()
+        known = {"mime_type": file.mime, "sha256": digest, "file_size": file.size, "id": file.id}
+        return {"messaging_product": "whatsapp", "url": url, **known}
 
     def on_download(self, call: SiteCall) -> web.Response:
         """Return the bytes of a file."""
@@ -282,6 +284,10 @@ def _plain(text: str) -> str:
     while (bare := _STYLED.sub(r"\2", text)) != text:
         text = bare
     return text
+
+
+def _without_place(call: SiteCall) -> Json:
+    return {name: value for name, value in call.params.items() if name != "sender"}
 
 
 def _words(kind: str, content: Json) -> str:
