@@ -18,7 +18,9 @@ UNITS = {"chars": "characters", "utf16": "UTF-16 units", "bytes": "bytes"}
 def manifests() -> list[Manifest]:
     """Return the manifest of every channel that comes with Hermes and is switched on."""
     found = {name: file for package in PACKAGES for name, file in manifests_in(package).items()}
-    loaded = (load_manifest(one.package, one.file) for name, one in found.items() if name not in OWN)
+    loaded = (
+        load_manifest(one.package, one.file) for name, one in found.items() if name not in OWN
+    )
     return sorted(loaded, key=lambda one: one.name)
 
 

@@ -23,10 +23,13 @@ CUT_ON = ("plain", "keys", "telegram", "matrix")
 ONLY_ON: Mapping[str, tuple[str, ...]] = {
     "store.delivery_hold": ("plain",),
     "channel.find": ("history",),
+    # Only a platform that tells later what arrived has it told to the store.
+    "store.delivery_arrived": ("whatsapp",),
     # Nobody shuts a Matrix bot out of a room here.
-    "store.delivery_dead": (*PIGEONS, "telegram", "hooked"),
-    # Matrix remembers its place in the stream; the others have nothing to remember here.
-    "store.put_channel_state": ("matrix",),
+    "store.delivery_dead": (*PIGEONS, "telegram", "hooked", "whatsapp"),
+    # Matrix remembers its place in the stream, WhatsApp its people; the others have nothing to
+    # remember here.
+    "store.put_channel_state": ("matrix", "whatsapp"),
     "wire.pigeon": PIGEONS,
     "wire.telegram": ("telegram", "hooked"),
     "wire.telegram_poll": ("telegram",),

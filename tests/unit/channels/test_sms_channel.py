@@ -111,6 +111,7 @@ def test_no_signature_that_anybody_makes_up_is_taken(body: bytes, shown: bytes) 
 async def test_states_prove_that_a_message_arrived_or_bring_it_back(rig: Rig) -> None:
     lost = rig.site.town.open_chat("15558675999")
     rig.site.endings[lost] = ("undelivered", "30003")
+    rig.site.town.open_chat(ADA)
     receipt = await rig.channel.send(rig.delivery(f"+{ADA}", "hi", key="o_1.0"))
     await told(rig, 2)
     await rig.channel.send(rig.delivery(f"+{lost}", "hi", key="o_2.0"))

@@ -86,7 +86,7 @@ async def test_the_other_client_sends_reads_and_is_refused(site: MetaStandIn) ->
         ("", ("a.txt",)),
     ]
     assert [one.id.startswith("wamid.") for one in sent] == [True] * 4
-    assert (url.mime_type, refused.value.error_code) == ("image/png", 100)
+    assert (url.mime_type, refused.value.code) == ("image/png", 100)
 
 
 def told_to(client: WhatsApp, event: dict[str, Any], kind: Any) -> Any:
