@@ -21,7 +21,7 @@ from hermes.channels.email.inbound import to_event as mail_event
 from hermes.channels.matrix.inbound import Bot, EventRoom
 from hermes.channels.matrix.inbound import to_event as matrix_event
 from hermes.channels.matrix.wire import read_event, read_page, read_sync
-from hermes.channels.meta.inbound import Reader, read_whatsapp
+from hermes.channels.meta.inbound import CallReader, read_whatsapp
 from hermes.channels.meta.pages import read_pages
 from hermes.channels.rest.inbound import read_message, source_of
 from hermes.channels.rest.inbound import to_event as rest_event
@@ -76,7 +76,7 @@ _IRC = IrcMe(nick="hermes", names=("hermes",), connection="c", since=0.0)
 _NETWORK = IrcSettings(
     server="irc.example.org", port=6697, tls=True, sasl_user="hermes", sasl_password=_SECRET
 )
-_META = Reader(platform="whatsapp", account="a", own_id="", now=1.0)
+_META = CallReader(platform="whatsapp", account="a", own_id="", now=1.0)
 _SMALLEST = 40
 
 
@@ -277,9 +277,9 @@ def meta(data: bytes) -> None:
 def sms(data: bytes) -> None:
     """Read a message or a status of Twilio's."""
     fields = decode_form(data, platform="twilio")
-    status_of(fields)
     consent_of(fields)
-    _keep(sms_event(fields, account="a", own_numbers=frozenset(), now=1.0))
+    if status_of(fields) is None:
+        _keep(sms_event(fields, account="a", own_numbers=frozenset(), now=1.0))
 
 
 def markup(data: bytes) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hermes.channels.meta.channel import make_instagram, make_messenger
-from hermes.channels.meta.inbound import MetaCall, Reader
+from hermes.channels.meta.inbound import CallReader, MetaCall
 from hermes.channels.meta.pages import read_pages
 from hermes.errors import AddressRefused, ReplyClosed
 from hermes.message.event import PressedChoice, Reaction
@@ -21,7 +21,7 @@ from tests.unit.channels.webhook_rig import Rig, webhook_rig
 
 ADA = "4917000000000"
 MAKES = {"instagram": make_instagram, "messenger": make_messenger}
-READER = Reader(platform="messenger", account="default", own_id="108", now=2e9)
+READER = CallReader(platform="messenger", account="default", own_id="108", now=2e9)
 
 
 @pytest.fixture(params=MAKES)

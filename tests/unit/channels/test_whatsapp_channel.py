@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from hermes.channel_kit.proof import check_proof
 from hermes.channels.meta.channel import make_whatsapp
-from hermes.channels.meta.inbound import Reader, read_whatsapp
+from hermes.channels.meta.inbound import CallReader, read_whatsapp
 from hermes.channels.meta.pages import read_pages
 from hermes.errors import (
     AddressRefused,
@@ -43,7 +43,7 @@ whatsapp_rig = partial(
 )
 ADA = "4917000000000"
 DAY_S = 86_400.0
-READER = Reader(platform="whatsapp", account="default", own_id="", now=2e9)
+READER = CallReader(platform="whatsapp", account="default", own_id="", now=2e9)
 PNG = b"\x89PNG\r\n\x1a\n"
 
 

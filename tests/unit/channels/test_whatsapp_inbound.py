@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from hermes.channels.meta.inbound import (
-    Heard,
+    CallReader,
+    HeardMessage,
     MetaCall,
     Proof,
-    Reader,
     canonical_id,
     is_scoped,
     read_whatsapp,
@@ -20,7 +20,7 @@ from hermes.message.parts import AudioPart, FilePart, ImagePart, Media, TextPart
 from hermes.message.source import Source
 
 pytestmark = pytest.mark.req("W9", "W14")
-READER = Reader(platform="whatsapp", account="default", own_id="100", now=2_000_000_000.0)
+READER = CallReader(platform="whatsapp", account="default", own_id="100", now=2_000_000_000.0)
 
 
 def call_of(*messages: dict[str, Any], number: str = "100", **more: Any) -> bytes:
@@ -38,7 +38,7 @@ def read(*messages: dict[str, Any], **more: Any) -> MetaCall:
     return read_whatsapp(call_of(*messages, **more), READER)
 
 
-def only(**message: Any) -> Heard:
+def only(**message: Any) -> HeardMessage:
     (heard,) = read({"id": "wamid.1", **message}).heard
     return heard
 

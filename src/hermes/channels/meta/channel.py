@@ -19,7 +19,7 @@ from hermes.channel_kit.reply_window import ReplyWindow
 from hermes.channel_kit.webhook_door import WebhookDoor, keep_all
 from hermes.channel_kit.webhook_life import WebhookLife
 from hermes.channels.meta.client import GraphApi, Json
-from hermes.channels.meta.inbound import Heard, Proof, Reader, canonical_id
+from hermes.channels.meta.inbound import CallReader, HeardMessage, Proof, canonical_id
 from hermes.channels.meta.outbound import WhatsAppWire
 from hermes.channels.meta.pages import PageWire
 from hermes.channels.meta.settings import MetaAccount, read_account
@@ -117,7 +117,7 @@ class MetaChannel:
         return await self._door.answer(request)
 
     async def _take(self, request: HttpRequest, accept: Accept) -> None:
-        reader = Reader(
+        reader = CallReader(
             platform=self.name,
             account=self._setup.account,
             own_id=self._own_id,
@@ -142,7 +142,7 @@ class MetaChannel:
             back = ReturnedDelivery(key=proof.key, failure=failure, status=proof.failed)
             await self._setup.returned(back)
 
-    async def _known(self, heard: Heard) -> MessageEvent:
+    async def _known(self, heard: HeardMessage) -> MessageEvent:
         """Return a message under the one id of its person, who can be answered from now on."""
         event, source = heard.event, heard.event.source
         person = await self._ids.of(heard.ids)

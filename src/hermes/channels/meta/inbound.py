@@ -37,7 +37,7 @@ class Proof(msgspec.Struct, frozen=True):
     failed: str = ""
 
 
-class Heard(msgspec.Struct, frozen=True):
+class HeardMessage(msgspec.Struct, frozen=True):
     """A message of a person, and all ids of that person, the one of the event first."""
 
     event: MessageEvent
@@ -47,12 +47,12 @@ class Heard(msgspec.Struct, frozen=True):
 class MetaCall(msgspec.Struct, frozen=True, kw_only=True):
     """What one call holds; `same` are ids that are one person's."""
 
-    heard: tuple[Heard, ...] = ()
+    heard: tuple[HeardMessage, ...] = ()
     proofs: tuple[Proof, ...] = ()
     same: tuple[tuple[str, ...], ...] = ()
 
 
-class Reader(msgspec.Struct, frozen=True, kw_only=True):
+class CallReader(msgspec.Struct, frozen=True, kw_only=True):
     """Whose calls are read: those to the account `own_id` (any, if it is empty), at this time."""
 
     platform: str
@@ -86,9 +86,9 @@ def read_body(body: bytes) -> Json:
     return found if isinstance(found, dict) else {}
 
 
-def read_whatsapp(body: bytes, reader: Reader) -> MetaCall:
+def read_whatsapp(body: bytes, reader: CallReader) -> MetaCall:
     """Return what a call of WhatsApp holds; messages of groups are none of ours."""
-    heard: list[Heard] = []
+    heard: list[HeardMessage] = []
     proofs: list[Proof] = []
     same: list[tuple[str, ...]] = []
     for value in _values(read_body(body), reader.own_id):
@@ -102,7 +102,7 @@ def read_whatsapp(body: bytes, reader: Reader) -> MetaCall:
                 changed = (text_at(message, f"system.{name}") for name in ("wa_id", "user_id"))
                 same.append((*ids, *(canonical_id(one) for one in changed if one)))
             elif (event := _event(message, ids, name=name, reader=reader)) is not None:
-                heard.append(Heard(event, ids))
+                heard.append(HeardMessage(event, ids))
     return MetaCall(heard=tuple(heard), proofs=tuple(proofs), same=tuple(same))
 
 
@@ -143,7 +143,7 @@ def _person(message: Json, people: list[Json]) -> tuple[tuple[str, ...], str | N
 
 
 def _event(
-    message: Json, ids: tuple[str, ...], *, name: str | None, reader: Reader
+    message: Json, ids: tuple[str, ...], *, name: str | None, reader: CallReader
 ) -> MessageEvent | None:
     message_id, parts = text_at(message, "id"), _parts(message)
     pressed, reaction = _pressed(message), _reaction(message)

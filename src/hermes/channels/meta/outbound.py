@@ -4,7 +4,13 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from hermes.channels.meta.client import Json
-from hermes.channels.meta.inbound import MetaCall, Reader, canonical_id, is_scoped, read_whatsapp
+from hermes.channels.meta.inbound import (
+    CallReader,
+    MetaCall,
+    canonical_id,
+    is_scoped,
+    read_whatsapp,
+)
 from hermes.channels.meta.settings import MetaAccount
 from hermes.message.parts import Choice, Media
 from hermes.ports.channel import ReactionName
@@ -31,7 +37,7 @@ class WhatsAppWire:
         """Return the number's id; by 360dialog there is one number only."""
         return self._account.own_id
 
-    def read(self, body: bytes, reader: Reader) -> MetaCall:
+    def read(self, body: bytes, reader: CallReader) -> MetaCall:
         """Return what a call of the webhook holds."""
         return read_whatsapp(body, reader)
 

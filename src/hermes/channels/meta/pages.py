@@ -10,7 +10,7 @@ from typing import Final
 from hermes.channel_kit.bodies import objects_at, text_at
 from hermes.channel_kit.events import event_type, part_of, raw_of, sent_at
 from hermes.channels.meta.client import Json
-from hermes.channels.meta.inbound import ROUTE, Heard, MetaCall, Proof, Reader, read_body
+from hermes.channels.meta.inbound import ROUTE, CallReader, HeardMessage, MetaCall, Proof, read_body
 from hermes.channels.meta.settings import MetaAccount
 from hermes.message.event import MessageEvent, PressedChoice, Reaction, ReplyContext
 from hermes.message.parts import Choice, Media, Part, TextPart
@@ -24,9 +24,9 @@ _REPLY_CHARS: Final = 20
 _TYPES: Final = {"image": "image/jpeg", "audio": "audio/mp4", "video": "video/mp4"}
 
 
-def read_pages(body: bytes, reader: Reader) -> MetaCall:
+def read_pages(body: bytes, reader: CallReader) -> MetaCall:
     """Return what a call holds; what the account itself has sent proves that it arrived."""
-    heard: list[Heard] = []
+    heard: list[HeardMessage] = []
     proofs: list[Proof] = []
     for entry in objects_at(read_body(body), "entry"):
         if reader.own_id not in ("", text_at(entry, "id")):
@@ -36,7 +36,7 @@ def read_pages(body: bytes, reader: Reader) -> MetaCall:
             if text_at(wire, "message.app_id") or _is_echo(wire) or sender == reader.own_id:
                 proofs += [Proof(key, text_at(wire, "message.mid"))] if key else []
             elif sender and (event := _event(wire, sender, reader)) is not None:
-                heard.append(Heard(event, (sender,)))
+                heard.append(HeardMessage(event, (sender,)))
     return MetaCall(heard=tuple(heard), proofs=tuple(proofs))
 
 
@@ -45,7 +45,7 @@ def _is_echo(wire: Json) -> bool:
     return isinstance(message, dict) and message.get("is_echo") is True
 
 
-def _event(wire: Json, sender: str, reader: Reader) -> MessageEvent | None:
+def _event(wire: Json, sender: str, reader: CallReader) -> MessageEvent | None:
     stamp, parts = text_at(wire, "timestamp"), _parts(wire)
     pressed, reaction = _pressed(wire), _reaction(wire)
     # A reaction has no id of its own: it is known by what it is on, and when.
@@ -109,7 +109,7 @@ class PageWire:
         """Return the id of the page, or of its account of Instagram, of what is said of the credential."""
         return text_at(found, "id" if self._has_echo else "instagram_business_account.id")
 
-    def read(self, body: bytes, reader: Reader) -> MetaCall:
+    def read(self, body: bytes, reader: CallReader) -> MetaCall:
         """Return what a call of the webhook holds."""
         return read_pages(body, reader)
 
