@@ -106,7 +106,7 @@ async def test_a_stranger_on_the_internet_gets_nothing_but_a_refusal(
     async with phone(tmp_path, name) as here, here.start() as live, aiohttp.ClientSession() as http:
         url = f"{live.url}/webhooks/{name}"
         kind = {"content-type": "application/x-www-form-urlencoded"}
-        calls = (
+        calls: tuple[tuple[str, bytes, dict[str, str]], ...] = (
             ("POST", b"{}", {}),
             ("POST", b"Body=hi", kind),
             ("GET", b"", {}),

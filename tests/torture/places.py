@@ -26,6 +26,7 @@ from hermes.testing.stand_in import Fault, File, StandIn
 from hermes.testing.stand_in import PersonMessage as Spoken
 from hermes.testing.telegram.server import TelegramStandIn
 from tests.torture.homes import SIGNING_SECRET, TOKEN, Mode
+from tests.torture.polling import pause
 from tests.torture.workload import PICTURE, Said
 
 LOBBY = "lobby"
@@ -236,6 +237,8 @@ class WhatsAppPlace(_OwnPlace):
         town.find_chat(closed).refuses = "blocked"
 
     async def say(self, said: Said) -> str:
+        while self._whatsapp.push.url is None:
+            await pause()
         return await self._whatsapp.say(_spoken(said))
 
     def posted(self, chats: set[str]) -> tuple[PostedMessage, ...]:

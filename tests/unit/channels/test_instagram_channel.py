@@ -11,7 +11,7 @@ import pytest
 from hermes.channels.meta.channel import make_instagram, make_messenger
 from hermes.channels.meta.inbound import CallReader, MetaCall
 from hermes.channels.meta.pages import read_pages
-from hermes.errors import AddressRefused, ReplyClosed
+from hermes.errors import AddressRefused, DeliveryRejected, ReplyClosed
 from hermes.message.event import PressedChoice, Reaction
 from hermes.message.parts import Choice, ChoicesPart, FilePart, ImagePart, Media, TextPart
 from hermes.ports.channel import Arrived, HttpRequest
@@ -102,7 +102,7 @@ async def test_a_day_after_the_last_message_nothing_is_sent(rig: Rig) -> None:
     with pytest.raises(ReplyClosed, match="24 h after their last message"):
         await rig.channel.send(rig.delivery(ADA, "too late"))
     stranger = rig.site.town.open_chat("4917000000555")
-    with pytest.raises(Exception, match="outside of allowed window") as unheard:
+    with pytest.raises(DeliveryRejected, match="outside of allowed window") as unheard:
         await rig.channel.send(rig.delivery(stranger, "hi"))
 
     assert (unheard.value.failure, rig.site.posts(ADA)) == ("reply_closed", ())

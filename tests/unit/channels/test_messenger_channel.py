@@ -6,7 +6,9 @@ from hermes.channels.meta.channel import make_messenger
 from hermes.message.parts import FilePart
 from hermes.testing.meta.platform import MetaStandIn
 from hermes.testing.stand_in import PersonMessage
-from tests.unit.channels.test_instagram_channel import ADA, webhook_rig
+from tests.unit.channels.webhook_rig import webhook_rig
+
+ADA = "4917000000000"
 
 
 @pytest.mark.req("W9")

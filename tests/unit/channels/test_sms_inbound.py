@@ -23,8 +23,8 @@ FIELDS = {"MessageSid": SID, "From": "+15558675310", "Body": "hi", "NumMedia": "
 
 
 def event_of(**changes: str) -> MessageEvent | None:
-    fields = {name: value for name, value in {**FIELDS, **changes}.items() if value is not None}
-    return to_event(fields, account="default", own_numbers=frozenset({"+15017122661"}), now=5.0)
+    own = frozenset({"+15017122661"})
+    return to_event({**FIELDS, **changes}, account="default", own_numbers=own, now=5.0)
 
 
 @pytest.mark.req("W14")

@@ -181,7 +181,8 @@ async def test_one_refused_message_of_a_call_repeats_no_other_and_one_that_waits
     first = await rig.call(call)
     assert (first.status, rig.inbox.texts) == (200, ["a", "c"])
 
-    later = json.dumps(rig.site.event_of(ADA, *({**one, "id": one["id"] + "2"} for one in wires)))
+    again = [{**one, "id": f"{one['id']}2"} for one in wires]
+    later = json.dumps(rig.site.event_of(ADA, *again))
     rig.inbox.failures = {"wamid.b2": [Overloaded("full")]}
     answers = [(await rig.call(later.encode())).status for _ in range(2)]
 

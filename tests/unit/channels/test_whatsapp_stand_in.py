@@ -10,9 +10,11 @@ from typing import Any
 import httpx
 import jsonschema_rs
 import pytest
-from pywa import WhatsApp
+from pywa.client import WhatsApp
 from pywa.errors import WhatsAppError
-from pywa.types import Button, Message, MessageStatus
+from pywa.types.callback import Button
+from pywa.types.message import Message
+from pywa.types.message_status import MessageStatus
 
 from hermes.channels.meta.channel import make_whatsapp
 from hermes.channels.meta.outbound import WhatsAppWire
