@@ -34,6 +34,7 @@ ONLY_ON: Mapping[str, tuple[str, ...]] = {
     "wire.telegram": ("telegram", "hooked"),
     "wire.telegram_poll": ("telegram",),
     "wire.matrix": ("matrix",),
+    "wire.whatsapp": ("whatsapp",),
 }
 # Passed by no conversation; `store_kills` kills a process inside each of them.
 WITHOUT_CONVERSATION = frozenset(
@@ -116,7 +117,6 @@ WITHOUT_CONVERSATION = frozenset(
         "store.delivery_drop",
         "store.letters_lapse",
         "store.delivery_returned",
-        "store.delivery_arrived",
         "store.delivery_fresh",
         "store.delivery_stopped",
         "store.preview_opens",
@@ -143,7 +143,9 @@ ONLY_LOOKS = frozenset(
     }
 )
 # The wires of channels that no story goes through: they carry the same deliveries by the same call.
-OTHER_WIRES = frozenset({"wire.slack", "wire.webhook"})
+OTHER_WIRES = frozenset(
+    {"wire.slack", "wire.webhook", "wire.instagram", "wire.messenger", "wire.sms"}
+)
 # Counts the uses of a reply's handle; tests/contract/journal/test_reply_handles.py kills there.
 OF_HANDLES = frozenset({"store.use_handle"})
 # Notify callers over A2A, and call agents of other systems: tests/system/test_a2a_kills.py and

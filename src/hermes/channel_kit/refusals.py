@@ -101,7 +101,7 @@ def receipt_at(found: Any, path: str, *, platform: str) -> Receipt:
     """Return the receipt of a sent message by its id in the answer; raise if the answer names none."""
     message_id = field_of(found, path)
     if not isinstance(message_id, str) or not message_id:
-        raise unreadable(platform, PlatformSaid(status=200))
+        raise unreadable(platform, ApiAnswer(status=200))
     return Receipt(message_id)
 
 

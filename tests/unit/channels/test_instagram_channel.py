@@ -14,7 +14,7 @@ from hermes.channels.meta.pages import read_pages
 from hermes.errors import AddressRefused, DeliveryRejected, ReplyClosed
 from hermes.message.event import PressedChoice, Reaction
 from hermes.message.parts import Choice, ChoicesPart, FilePart, ImagePart, Media, TextPart
-from hermes.ports.channel import Arrived, HttpRequest
+from hermes.ports.channel import ArrivedDelivery, HttpRequest
 from hermes.testing.meta.platform import MetaStandIn
 from hermes.testing.stand_in import PersonMessage
 from tests.unit.channels.webhook_rig import Rig, webhook_rig
@@ -119,7 +119,7 @@ async def test_what_the_page_has_sent_itself_proves_that_it_arrived() -> None:
             while not rig.arrived:  # noqa: ASYNC110 - nobody tells
                 await asyncio.sleep(0.01)
 
-        proof = Arrived(key="o_1.0", platform_message_id=receipt.platform_message_id)
+        proof = ArrivedDelivery(key="o_1.0", platform_message_id=receipt.platform_message_id)
         assert (rig.arrived, rig.inbox.texts) == ([proof], ["hello"])
 
 

@@ -23,7 +23,7 @@ from hermes.errors import (
 )
 from hermes.message.parts import FilePart, ImagePart, Media
 from hermes.plugins.manifest import load_manifest
-from hermes.ports.channel import Arrived, HttpRequest, ReturnedDelivery
+from hermes.ports.channel import ArrivedDelivery, HttpRequest, ReturnedDelivery
 from hermes.testing.channel_state import memory_state
 from hermes.testing.setup_channel import channel_setup
 from hermes.testing.sms.platform import SmsStandIn
@@ -117,7 +117,7 @@ async def test_states_prove_that_a_message_arrived_or_bring_it_back(rig: Rig) ->
     await rig.channel.send(rig.delivery(f"+{lost}", "hi", key="o_2.0"))
     await told(rig, 4)
 
-    proof = Arrived(key="o_1.0", platform_message_id=receipt.platform_message_id)
+    proof = ArrivedDelivery(key="o_1.0", platform_message_id=receipt.platform_message_id)
     assert rig.arrived[:2] == [proof, proof]
     assert rig.returned == [
         ReturnedDelivery(key="o_2.0", failure=FailureClass.INVALID_RECIPIENT, status="30003")

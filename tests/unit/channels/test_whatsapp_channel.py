@@ -31,7 +31,7 @@ from hermes.errors import (
 )
 from hermes.message.parts import AudioPart, Choice, ChoicesPart, FilePart, ImagePart, Media
 from hermes.plugins.manifest import load_manifest
-from hermes.ports.channel import Arrived, HttpRequest, ReturnedDelivery
+from hermes.ports.channel import ArrivedDelivery, HttpRequest, ReturnedDelivery
 from hermes.testing.channel_state import memory_state
 from hermes.testing.meta.platform import MetaStandIn
 from hermes.testing.setup_channel import channel_setup
@@ -201,8 +201,8 @@ async def test_what_becomes_of_a_message_comes_back_with_its_key(rig: Rig) -> No
 
     lost = rig.site.posts(ADA)[1].id
     assert sorted(rig.arrived, key=lambda one: one.key) == [
-        *[Arrived(key="o_1.0", platform_message_id=receipt.platform_message_id)] * 2,
-        *[Arrived(key="o_2.0", platform_message_id=lost)] * 2,
+        *[ArrivedDelivery(key="o_1.0", platform_message_id=receipt.platform_message_id)] * 2,
+        *[ArrivedDelivery(key="o_2.0", platform_message_id=lost)] * 2,
     ]
     assert rig.returned == []
 

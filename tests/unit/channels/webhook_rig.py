@@ -15,7 +15,7 @@ from hermes.message.parts import Part, TextPart
 from hermes.net.client import HttpClient, HttpSettings
 from hermes.ports.channel import (
     Acceptance,
-    Arrived,
+    ArrivedDelivery,
     Delivery,
     HttpRequest,
     HttpResponse,
@@ -58,7 +58,7 @@ class Rig:
     setup: ChannelSetup
     clock: ManualClock
     inbox: Inbox = field(default_factory=Inbox)
-    arrived: list[Arrived] = field(default_factory=list)
+    arrived: list[ArrivedDelivery] = field(default_factory=list)
     returned: list[ReturnedDelivery] = field(default_factory=list)
 
     def delivery(self, chat: str, *parts: Part | str, key: str = "o_1.0") -> Delivery:
@@ -140,10 +140,10 @@ async def webhook_rig(
         state=state or memory_state(name),
         file=file,
     )
-    told_arrived: list[Arrived] = []
+    told_arrived: list[ArrivedDelivery] = []
     told_returned: list[ReturnedDelivery] = []
 
-    async def arrived(there: Arrived) -> None:
+    async def arrived(there: ArrivedDelivery) -> None:
         told_arrived.append(there)
 
     async def returned(back: ReturnedDelivery) -> None:

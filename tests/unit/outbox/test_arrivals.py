@@ -80,7 +80,7 @@ async def test_nothing_is_sent_again_while_the_platform_may_still_tell_that_it_a
     waiting = [bench.row(name).state for name in ("d1", "d2")]
 
     arrived = take_arrivals("memory", bench.store, clock=bench.time)
-    await arrived(Arrived(key="d1.0", platform_message_id="x1"))
+    await arrived(ArrivedDelivery(key="d1.0", platform_message_id="x1"))
     for _ in range(20):
         await bench.time.pass_by(10.0)
 

@@ -11,10 +11,10 @@ from typing import Final
 import msgspec
 
 from hermes.channel_kit.attachments import kind_for, read_attachment
-from hermes.channel_kit.bounded import BoundedMap
+from hermes.channel_kit.bounded_map import BoundedMap
 from hermes.channel_kit.known_ids import KnownIds
 from hermes.channel_kit.multipart import UploadPart
-from hermes.channel_kit.refusals import PlatformSaid, failure_by
+from hermes.channel_kit.refusals import ApiAnswer, failure_by
 from hermes.channel_kit.reply_window import ReplyWindow
 from hermes.channel_kit.webhook_door import WebhookDoor, keep_all
 from hermes.channel_kit.webhook_life import WebhookLife
@@ -31,7 +31,7 @@ from hermes.message.markup.parse import parse
 from hermes.message.parts import AudioPart, FilePart, ImagePart, Media, choices_of, text_of
 from hermes.ports.channel import (
     Accept,
-    Arrived,
+    ArrivedDelivery,
     Capabilities,
     Delivery,
     HttpRequest,
@@ -133,10 +133,10 @@ class MetaChannel:
     async def _tell(self, proof: Proof) -> None:
         """Pass on what became of a message of ours."""
         if not proof.failed and self._setup.arrived is not None:
-            told = Arrived(key=proof.key, platform_message_id=proof.message_id)
+            told = ArrivedDelivery(key=proof.key, platform_message_id=proof.message_id)
             await self._setup.arrived(told)
         elif proof.failed and self._setup.returned is not None:
-            said = PlatformSaid(status=_REFUSED, code=proof.failed)
+            said = ApiAnswer(status=_REFUSED, code=proof.failed)
             error = failure_by(said, self._setup.rows.refusal, platform=self.name)
             failure = FailureClass.REJECTED if error is None else error.failure
             back = ReturnedDelivery(key=proof.key, failure=failure, status=proof.failed)

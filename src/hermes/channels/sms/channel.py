@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from hermes.channel_kit.attachments import attachments_of, kind_for, read_attachment
 from hermes.channel_kit.bodies import decode_form
-from hermes.channel_kit.refusals import PlatformSaid, failure_by, receipt_at
+from hermes.channel_kit.refusals import ApiAnswer, failure_by, receipt_at
 from hermes.channel_kit.webhook_door import WebhookDoor, keep_all
 from hermes.channel_kit.webhook_life import WebhookLife
 from hermes.channels.sms.client import make_api
@@ -37,7 +37,7 @@ from hermes.message.markup.plain import plain
 from hermes.message.parts import Media, text_of
 from hermes.ports.channel import (
     Accept,
-    Arrived,
+    ArrivedDelivery,
     Capabilities,
     Delivery,
     HttpRequest,
@@ -149,9 +149,9 @@ class SmsChannel:
 
     async def _tell(self, status: SmsStatus, *, key: str) -> None:
         if key and status.state in _ARRIVED and self._setup.arrived is not None:
-            await self._setup.arrived(Arrived(key=key, platform_message_id=status.sid))
+            await self._setup.arrived(ArrivedDelivery(key=key, platform_message_id=status.sid))
         elif key and status.state in _FAILED and self._setup.returned is not None:
-            said = PlatformSaid(status=_REFUSED, code=status.error)
+            said = ApiAnswer(status=_REFUSED, code=status.error)
             error = failure_by(said, self._setup.rows.refusal, platform=self.name)
             failure = FailureClass.REJECTED if error is None else error.failure
             code = status.error or status.state
