@@ -33,7 +33,7 @@ def read_pages(body: bytes, reader: CallReader) -> MetaCall:
             continue
         for wire in objects_at(entry, "messaging"):
             key, sender = text_at(wire, "message.metadata"), text_at(wire, "sender.id")
-            if text_at(wire, "message.app_id") or _is_echo(wire) or sender == reader.own_id:
+            if _is_echo(wire) or sender == reader.own_id:
                 proofs += [Proof(key, text_at(wire, "message.mid"))] if key else []
             elif sender and (event := _event(wire, sender, reader)) is not None:
                 heard.append(HeardMessage(event, (sender,)))

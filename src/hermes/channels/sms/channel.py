@@ -201,7 +201,8 @@ class SmsChannel:
         mime, _, path = base64.urlsafe_b64decode(name).decode().partition("\n")
         limit = self.capabilities.media_bytes
         data = await self._setup.media.read(Media(mime, path=path), limit=limit)
-        return HttpResponse(body=data, content_type=mime)
+        headers = {"x-content-type-options": "nosniff"}
+        return HttpResponse(body=data, content_type=mime, headers=headers)
 
     def _proof(self, name: str, until: str) -> str:
         signed = f"{until} {name}".encode(errors="replace")
