@@ -24,12 +24,14 @@ SHAPE = (
     "format.py",
     "client.py",
 )
-# A platform that is described together with another one, and that one.
+# A platform that is described and tested together with another one, and that one.
 TOLD_WITH = {"messenger": "instagram"}
 # What a channel may do without, and why.
 EXCUSED = {
     ("webhook", "format.py"): "machines read Markdown as it is written",
     ("webhook", "client.py"): "it makes one call, through the one client",
+    ("meta", "format.py"): "the rows of its manifests write its formats",
+    ("sms", "format.py"): "plain text has no formats",
 }
 
 
@@ -97,7 +99,8 @@ def problems(root: Path, verified: dict[str, tuple[str, ...]]) -> Iterator[str]:
         yield from _missing_parts(root, channel)
         if name not in over:
             yield f"{name}: no Case in tests/contract/channels/cases.py; add one"
-        proven = conformance | words_in((root / "tests").rglob(f"test_{name}*.py"))
+        own = (f"test_{one}*.py" for one in {name, TOLD_WITH.get(name, name)})
+        proven = conformance.union(*(words_in((root / "tests").rglob(files)) for files in own))
         for word in verified.get(name, ()):
             if word not in proven:
                 yield (

@@ -1,10 +1,8 @@
 """The table of channels says what the manifests say, and every channel has a page."""
 
-from importlib import resources
-
 import pytest
 
-from hermes.plugins.manifest import Manifest, load_manifest
+from hermes.plugins.manifest import Manifest, load_manifest, manifests_in
 from tests.docs.markdown import ROOT
 
 PAGE = ROOT / "docs" / "channels" / "index.md"
@@ -19,13 +17,11 @@ UNITS = {"chars": "characters", "utf16": "UTF-16 units", "bytes": "bytes"}
 
 def manifests() -> list[Manifest]:
     """Return the manifest of every channel that comes with Hermes and is switched on."""
-    folders = [
-        f"{package}.{folder.name}"
-        for package in PACKAGES
-        for folder in resources.files(package).iterdir()
-        if (folder / "manifest.toml").is_file() and folder.name not in OWN
-    ]
-    return sorted(map(load_manifest, folders), key=lambda one: one.name)
+    found = {name: file for package in PACKAGES for name, file in manifests_in(package).items()}
+    loaded = (
+        load_manifest(one.package, one.file) for name, one in found.items() if name not in OWN
+    )
+    return sorted(loaded, key=lambda one: one.name)
 
 
 def row_of(manifest: Manifest) -> str:
@@ -38,6 +34,8 @@ def row_of(manifest: Manifest) -> str:
         lost = "sent again, with its key"
     elif able.history:
         lost = "looked up"
+    elif able.proof_s > 0:
+        lost = "proven later, or marked as a possible repeat"
     elif able.in_doubt == "hold":
         lost = "held for the operator"
     cells = (

@@ -30,6 +30,23 @@ SEEDS: dict[str, tuple[bytes, ...]] = {
         b'"content":{"msgtype":"m.text","body":"hi"}}',
         b'{"next_batch":"s1","rooms":{"join":{"!r:b":{"timeline":{"events":[]}}}}}',
     ),
+    "meta": (
+        b'{"object":"whatsapp_business_account","entry":[{"id":"1","changes":[{"field":"messages","value":'
+        b'{"metadata":{"phone_number_id":"1"},"contacts":[{"profile":{"name":"A\\ud83d"},"wa_id":"491"}],'
+        b'"messages":[{"from":"491700","id":"wamid.1","timestamp":"1700000000","type":"image","image":'
+        b'{"id":"7","mime_type":"image/png","caption":"hi"},"context":{"id":"wamid.0"}},{"from":"491700",'
+        b'"id":"wamid.2","interactive":{"button_reply":{"id":"c"}}}],"statuses":[{"id":"wamid.3","status":'
+        b'"failed","biz_opaque_callback_data":"k","errors":[{"code":131047}]}]}}]}]}',
+        b'{"object":"page","entry":[{"id":"1","messaging":[{"sender":{"id":"7"},"timestamp":1700000000000,'
+        b'"message":{"mid":"m_1","text":"hi","attachments":[{"type":"image","payload":{"url":"https://x.org"}}],'
+        b'"quick_reply":{"payload":"c"},"metadata":"k","is_echo":false}},{"sender":{"id":"7"},"reaction":'
+        b'{"mid":"m_0","action":"react","emoji":"x"}},{"postback":{"payload":"p"}}]}]}',
+    ),
+    "sms": (
+        b"MessageSid=SM00000000000000000000000000000000&From=%2B15558675310&Body=hi&NumMedia=1&MediaUrl0="
+        b"https%3A%2F%2Fapi.twilio.com%2Fa&MediaContentType0=image%2Fpng&OptOutType=STOP",
+        b"MessageSid=SM00000000000000000000000000000000&MessageStatus=undelivered&ErrorCode=30003",
+    ),
     "email": (
         b"From: Ada <ada@example.net>\r\nTo: hermes@example.org\r\nMessage-ID: <1@example.net>\r\n"
         b"Subject: =?utf-8?q?gr=C3=BC=C3=9Fe?=\r\nIn-Reply-To: <0@example.org>\r\n"

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from hermes.channel_kit.bodies import decode_form
 from hermes.channel_kit.proof import check_proof
 from hermes.channels.email.addresses import MailAddress
 from hermes.channels.email.bounces import Bounce
@@ -20,6 +21,8 @@ from hermes.channels.email.inbound import to_event as mail_event
 from hermes.channels.matrix.inbound import Bot, EventRoom
 from hermes.channels.matrix.inbound import to_event as matrix_event
 from hermes.channels.matrix.wire import read_event, read_page, read_sync
+from hermes.channels.meta.inbound import CallReader, read_whatsapp
+from hermes.channels.meta.pages import read_pages
 from hermes.channels.rest.inbound import read_message, source_of
 from hermes.channels.rest.inbound import to_event as rest_event
 from hermes.channels.slack.inbound import (
@@ -43,6 +46,8 @@ from hermes.channels.slack.wire import (
     decode_event,
     read_form,
 )
+from hermes.channels.sms.inbound import consent_of, status_of
+from hermes.channels.sms.inbound import to_event as sms_event
 from hermes.channels.telegram.inbound import migration_of, read_update
 from hermes.channels.telegram.inbound import to_events as telegram_events
 from hermes.channels.telegram.wire import User
@@ -82,6 +87,7 @@ _HOOK = load_manifest("hermes.channels.telegram").webhook
 assert _HOOK is not None
 assert _HOOK.proof is not None
 _TELEGRAM = _HOOK.proof
+_META = CallReader(platform="whatsapp", account="a", own_id="", now=1.0)
 _SMALLEST = 40
 
 
@@ -274,6 +280,25 @@ def rest(data: bytes) -> None:
     _keep(rest_event(message, source=source, now=1.0, make_id=make_id))
 
 
+def meta(data: bytes) -> None:
+    """Read a call of WhatsApp's webhook, and one of Messenger's."""
+    for read in (read_whatsapp, read_pages):
+        try:
+            found = read(data, _META)
+        except Refused:
+            continue
+        for heard in found.heard:
+            _keep(heard.event)
+
+
+def sms(data: bytes) -> None:
+    """Read a message or a status of Twilio's."""
+    fields = decode_form(data, platform="twilio")
+    consent_of(fields)
+    if status_of(fields) is None:
+        _keep(sms_event(fields, account="a", own_numbers=frozenset(), now=1.0))
+
+
 def markup(data: bytes) -> None:
     """Read, write and split formatted text; nothing is refused here."""
     text = data.decode(errors="replace")
@@ -295,6 +320,8 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "telegram": telegram,
     "slack": slack,
     "matrix": matrix,
+    "meta": meta,
+    "sms": sms,
     "email": email,
     "imap": imap,
     "irc": irc,

@@ -150,6 +150,16 @@ async def test_a_machine_has_no_group_to_write_in(tmp_path: Path) -> None:
         assert (state["has_groups"], state["rejections"]) == (False, [])
 
 
+@pytest.mark.req("W9")
+@pytest.mark.parametrize("name", ["whatsapp", "messenger", "sms"])
+async def test_a_phone_is_tried_without_an_account(tmp_path: Path, name: str) -> None:
+    async with trying(name, tmp_path) as page:
+        assert await page.post("say", text="hello there") == 200
+        assert await page.until(lambda texts: texts == ["#1 hello there"])
+        state = await page.state()
+        assert (state["has_groups"], state["rejections"]) == (False, [])
+
+
 @pytest.mark.req("W9", "A26")
 async def test_the_page_is_only_for_this_machine_and_its_own_site(tmp_path: Path) -> None:
     async with trying("slack", tmp_path, end=lambda pid: os.kill(pid, SIGKILL)) as page:
@@ -191,5 +201,5 @@ async def test_a_platform_that_is_not_there_is_an_error(
     assert (process.returncode, told.decode()) == (
         1,
         f"hermes: there is no platform {name!r} to try: {guess}"
-        "expected one of email, irc, matrix, slack, telegram, webhook\n",
+        "expected one of email, instagram, irc, matrix, messenger, slack, sms, telegram, webhook, whatsapp\n",
     )

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-
 from hermes.testing.push.faults import Fault
+
 from hermes.testing.push.platform import SamplePlatform
 from hermes.testing.push.state import SampleSettings
 from tests.system.live import (

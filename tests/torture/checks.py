@@ -343,7 +343,9 @@ def _chunk(
     if delivery.state == "dead":
         return
     can_be_sure = mode.keys or mode.history or mode.place == "matrix"
-    if can_be_sure and (marked or len(posts) > 1):
+    # WhatsApp tells of what arrived, and nothing of what never did: that is marked, and stands once.
+    proves = can_be_sure or mode.place == "whatsapp"
+    if (can_be_sure and marked) or (proves and len(posts) > 1):
         yield f"{delivery} stands {len(posts)} times on a platform where that can be known: {shown}"
     if len(posts) - len(marked) > 1 or len(marked) > 1 or (marked and marked[-1] != shown[-1]):
         yield f"{delivery} was repeated without saying so: {shown}"

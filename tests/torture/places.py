@@ -17,17 +17,20 @@ from hermes.outbox.chunks import split
 from hermes.outbox.marks import REPEAT_PREFIX
 from hermes.plugins.manifest import load_manifest
 from hermes.testing.matrix.people import MatrixStandIn, room_id
+from hermes.testing.meta.platform import MetaStandIn, as_read
 from hermes.testing.push.platform import SamplePlatform
 from hermes.testing.push.state import MAX_CHARS, PostedMessage
 from hermes.testing.stand_in import Fault, FaultKind, File, StandIn
 from hermes.testing.stand_in import PersonMessage as Spoken
 from hermes.testing.telegram.platform import TelegramStandIn
 from tests.torture.homes import SIGNING_SECRET, TOKEN, Mode
+from tests.torture.polling import pause
 from tests.torture.workload import PICTURE, Said
 
 LOBBY = "lobby"
 _numbers = count(1)
 _TELEGRAM = Marks(load_manifest("hermes.channels.telegram").markup)
+_WHATSAPP = Marks(load_manifest("hermes.channels.meta", "whatsapp.toml").markup)
 
 
 class Place(Protocol):
@@ -212,6 +215,41 @@ class MatrixPlace(_OwnPlace):
         return (plain(parse(text)),)
 
 
+class WhatsAppPlace(_OwnPlace):
+    """One number on one WhatsApp, which calls until it is answered."""
+
+    platform = "whatsapp"
+
+    def __init__(self) -> None:
+        self._whatsapp = MetaStandIn()
+        self._whatsapp.tokens["bot"] = f"EAAnot-a-real-token-{_own_number()}"
+        super().__init__(self._whatsapp)
+
+    @property
+    def settings(self) -> Mapping[str, object]:
+        return self._whatsapp.settings
+
+    async def open(self, chats: Iterable[str], *, closed: str) -> None:
+        await self._whatsapp.start()
+        town = self._whatsapp.town
+        self._names = {chat: town.open_chat(chat, user=chat) for chat in (*chats, closed)}
+        town.find_chat(closed).refuses = "blocked"
+
+    async def say(self, said: Said) -> str:
+        while self._whatsapp.push.url is None:
+            await pause()
+        return await self._whatsapp.say(_spoken(said))
+
+    def posted(self, chats: set[str]) -> tuple[PostedMessage, ...]:
+        return self._posts(self._names, chats)
+
+    def shown(self, text: str) -> tuple[str, ...]:
+        return tuple(
+            as_read(_WHATSAPP.write(parse(part))).strip()
+            for part in split(text, limit=4096 - len(REPEAT_PREFIX))
+        )
+
+
 def _own_number() -> int:
     """Return a number that no story beside has: a credential is one gateway's alone."""
     return os.getpid() * 100_000 + next(_numbers)
@@ -226,4 +264,5 @@ PLACES: Mapping[str, Callable[[], Place]] = {
     "telegram": lambda: TelegramPlace(is_hooked=False),
     "hooked": lambda: TelegramPlace(is_hooked=True),
     "matrix": MatrixPlace,
+    "whatsapp": WhatsAppPlace,
 }

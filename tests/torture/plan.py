@@ -23,14 +23,18 @@ CUT_ON = ("plain", "keys", "telegram", "matrix")
 ONLY_ON: Mapping[str, tuple[str, ...]] = {
     "store.delivery_hold": ("plain",),
     "channel.find": ("history",),
+    # Only a platform that tells later what arrived has it told to the store.
+    "store.delivery_arrived": ("whatsapp",),
     # Nobody shuts a Matrix bot out of a room here.
-    "store.delivery_dead": (*PIGEONS, "telegram", "hooked"),
-    # Matrix remembers its place in the stream; the others have nothing to remember here.
-    "store.put_channel_state": ("matrix",),
+    "store.delivery_dead": (*PIGEONS, "telegram", "hooked", "whatsapp"),
+    # Matrix remembers its place in the stream, WhatsApp its people; the others have nothing to
+    # remember here.
+    "store.put_channel_state": ("matrix", "whatsapp"),
     "wire.pigeon": PIGEONS,
     "wire.telegram": ("telegram", "hooked"),
     "wire.telegram_poll": ("telegram",),
     "wire.matrix": ("matrix",),
+    "wire.whatsapp": ("whatsapp",),
 }
 # Passed by no conversation; `store_kills` kills a process inside each of them.
 WITHOUT_CONVERSATION = frozenset(
@@ -113,7 +117,6 @@ WITHOUT_CONVERSATION = frozenset(
         "store.delivery_drop",
         "store.letters_lapse",
         "store.delivery_returned",
-        "store.delivery_arrived",
         "store.delivery_fresh",
         "store.delivery_stopped",
         "store.preview_opens",
@@ -140,7 +143,9 @@ ONLY_LOOKS = frozenset(
     }
 )
 # The wires of channels that no story goes through: they carry the same deliveries by the same call.
-OTHER_WIRES = frozenset({"wire.slack", "wire.webhook"})
+OTHER_WIRES = frozenset(
+    {"wire.slack", "wire.webhook", "wire.instagram", "wire.messenger", "wire.sms"}
+)
 # Counts the uses of a reply's handle; tests/contract/journal/test_reply_handles.py kills there.
 OF_HANDLES = frozenset({"store.use_handle"})
 # Notify callers over A2A, and call agents of other systems: tests/system/test_a2a_kills.py and

@@ -1,10 +1,12 @@
 """Reads attachments that are to be sent; one rule for every channel of what a failure means."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
+from hermes.channel_kit.events import plain_mime
 from hermes.errors import DeliveryRejected, FailureClass, HermesError, NotDelivered, Refused
 from hermes.message.parts import AudioPart, FilePart, ImagePart, Media, Part
+from hermes.ports.channel_rows import MediaRow
 from hermes.ports.channel_setup import MediaFiles
 
 _ATTACHED: Final = (ImagePart, AudioPart, FilePart)
@@ -13,6 +15,25 @@ _ATTACHED: Final = (ImagePart, AudioPart, FilePart)
 def attachments_of(parts: Iterable[Part]) -> tuple[Media, ...]:
     """Return the attachments among the parts of a reply."""
     return tuple(part.media for part in parts if isinstance(part, _ATTACHED))
+
+
+def kind_for(rows: Mapping[str, MediaRow], mime: str, *, size: int) -> str:
+    """Return the first kind whose row takes an attachment, or what its row names otherwise; "" is none."""
+    plain = plain_mime(mime)
+    for kind, row in rows.items():
+        if not any(_is_of(plain, allowed) for allowed in row.mimes):
+            continue
+        if size <= row.bytes:
+            return kind
+        other = rows.get(row.otherwise)
+        if other is not None and size <= other.bytes:
+            return row.otherwise
+    return ""
+
+
+def _is_of(mime: str, allowed: str) -> bool:
+    is_family = allowed.endswith("/*") and mime.startswith(allowed[:-1])
+    return is_family or allowed in ("*/*", mime)
 
 
 async def read_attachment(files: MediaFiles, media: Media, *, limit: int, platform: str) -> bytes:

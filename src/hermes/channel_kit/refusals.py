@@ -19,6 +19,7 @@ from hermes.errors import (
     NotDelivered,
 )
 from hermes.net.platform_call import PlatformAnswer, failure_of
+from hermes.ports.channel import Receipt
 from hermes.ports.channel_rows import AnswerRow, RefusalRow
 
 _LONGEST_CODE: Final = 60
@@ -102,6 +103,15 @@ def as_shape(found: object, shape: type[T], *, platform: str, method: str = "") 
         return msgspec.convert(found, shape)
     except msgspec.ValidationError:
         raise unreadable(platform, ApiAnswer(status=200), method=method) from None
+
+
+# Any: each platform answers with its own fields.
+def receipt_at(found: Any, path: str, *, platform: str) -> Receipt:
+    """Return the receipt of a sent message by its id in the answer; raise if the answer names none."""
+    message_id = field_of(found, path)
+    if not isinstance(message_id, str) or not message_id:
+        raise unreadable(platform, ApiAnswer(status=200))
+    return Receipt(message_id)
 
 
 # Any: both sides are JSON.

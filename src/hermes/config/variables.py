@@ -72,6 +72,36 @@ WELL_KNOWN: Mapping[str, WellKnownVariable] = {
         WellKnownVariable(
             "SLACK_SIGNING_SECRET", ("platforms", "slack", "extra", "signing_secret")
         ),
+        *(
+            WellKnownVariable(
+                f"WHATSAPP_{name.upper()}", ("platforms", "whatsapp", "extra", key), on
+            )
+            for name, key, on in (
+                ("access_token", "access_token", "whatsapp"),
+                ("phone_number_id", "phone_number_id", None),
+                ("app_secret", "app_secret", None),
+                ("verify_token", "verify_token", None),
+                ("360dialog_api_key", "api_key", "whatsapp"),
+                ("360dialog_webhook_secret", "webhook_secret", None),
+            )
+        ),
+        *(
+            WellKnownVariable(
+                f"{platform.upper()}_{name.upper()}",
+                ("platforms", platform, "extra", name),
+                platform if name == "access_token" else None,
+            )
+            for platform in ("instagram", "messenger")
+            for name in ("access_token", "app_secret", "verify_token")
+        ),
+        *(
+            WellKnownVariable(
+                f"TWILIO_{name.upper()}",
+                ("platforms", "sms", "extra", name),
+                "sms" if name == "auth_token" else None,
+            )
+            for name in ("auth_token", "account_sid", "sender")
+        ),
         WellKnownVariable("EMAIL_PASSWORD", ("platforms", "email", "extra", "password"), "email"),
         WellKnownVariable("EMAIL_ADDRESS", ("platforms", "email", "extra", "address")),
         WellKnownVariable("EMAIL_IMAP_HOST", ("platforms", "email", "extra", "imap_host")),
@@ -116,6 +146,7 @@ PLATFORM_NAMES = frozenset(
         "slack",
         "whatsapp",
         "instagram",
+        "messenger",
         "signal",
         "matrix",
         "mattermost",

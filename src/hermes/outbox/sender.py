@@ -241,7 +241,9 @@ class OutboxSender:
         for record in records:
             if not self._is_ours(record):
                 continue
-            at = self._settle_at.setdefault(record.id, now)
+            if record.id not in self._settle_at:
+                self._settle_at[record.id] = now + self._settling.proof_delay(record)
+            at = self._settle_at[record.id]
             room = len(self._settles) < self._timing.parallel_chats
             if self._has_come(at, now) and record.id not in self._settles and room:
                 self._own(self._settles, record.id, record=record, work=self._settle(record))

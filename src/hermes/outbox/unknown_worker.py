@@ -48,7 +48,16 @@ class UnknownWorker:
         """Return how long to wait after the lost answer before resolving the row."""
         timing = self._attempts.timing
         is_look = self.choose(record) is Settlement.LOOK
-        return timing.look_after_s if is_look else timing.settle_after_s
+        usual = timing.look_after_s if is_look else timing.settle_after_s
+        return max(usual, self.proof_delay(record))
+
+    def proof_delay(self, record: DeliveryRecord) -> float:
+        """Return how long the platform's late word that the message arrived is waited for.
+
+        It is needed only where neither a key nor the history settles the row.
+        """
+        is_blind = self.choose(record) in (Settlement.MARKED, Settlement.HOLD)
+        return self._attempts.wire.capabilities.proof_s if is_blind else 0.0
 
     async def settle(self, record: DeliveryRecord) -> float | None:
         """Resolve one row; return when to try again, or None if it is resolved."""

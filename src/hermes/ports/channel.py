@@ -60,7 +60,8 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     handle. `redelivers` says whether the platform sends a message again that was not acknowledged.
     `buttons` is what can be pressed under a message, `reactions` says that the bot can react to one,
     `vanishes` that the platform itself can show a message for a while only. `rates` are limits of
-    messages in a time, beside the gaps.
+    messages in a time, beside the gaps. `proof_s` is how long after a lost answer the platform may still
+    tell that the message arrived (0: it never does); nothing is sent again before.
     """
 
     delivery: DeliveryMode
@@ -100,6 +101,7 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     reactions: bool = False
     vanishes: bool = False
     rates: tuple[RateRow, ...] = ()
+    proof_s: float = 0.0
 
     @property
     def takes_handles(self) -> bool:

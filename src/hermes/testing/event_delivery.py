@@ -103,7 +103,7 @@ class SignedPush:
             raise AssertionError("point_at says where events go")
         if self._session is None:
             self._session = aiohttp.ClientSession()
-        call = call or self.signed(body, kind)
+        call = call or self.signed(body, kind, path=path)
         headers = dict(call.headers)
         if attempt:
             headers |= fill(dict(self._row.repeat_headers), {"attempt": str(attempt)})
@@ -122,13 +122,13 @@ class SignedPush:
         self.statuses.append(found.status)
         return found
 
-    def signed(self, body: bytes, kind: str = "application/json") -> HttpRequest:
-        """Return a new call with its proof."""
+    def signed(self, body: bytes, kind: str = "application/json", *, path: str = "") -> HttpRequest:
+        """Return a new call with its proof; `path` is what follows the webhook's address."""
         stamp = self._clock.now()
         if self._row.own_times:
             stamp = self._stamps[body] = max(stamp, self._stamps.get(body, 0.0) + 1)
         headers = {"content-type": kind, **self._row.headers}
-        call = HttpRequest(method="POST", path="", query={}, headers=headers, body=body)
+        call = HttpRequest(method="POST", path=path, query={}, headers=headers, body=body)
         return self._sign(call, stamp)
 
     async def pause(self, attempt: int = 0) -> None:

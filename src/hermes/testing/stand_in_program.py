@@ -106,6 +106,7 @@ async def serve(
 def run_site(
     make: Callable[..., Any],
     *,
+    platforms: tuple[str, ...] = (),
     modes: tuple[str, ...] = (),
     flags: Mapping[str, tuple[str, str]] | None = None,
     tells: Callable[[Any, str], Mapping[str, Any]] = lambda _site, _chat: {},
@@ -113,11 +114,14 @@ def run_site(
 ) -> None:
     """Read the command line, and run a stand-in that is a `Site`.
 
-    `flags` maps each option to an argument of the constructor and its help.
+    `flags` maps each option to an argument of the constructor and its help. With `platforms`, the
+    first argument says which of them it is.
     """
     parser = argparse.ArgumentParser(description=f"Run {make.__name__} on loopback.")
     parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
     parser.add_argument("--webhook-url", default="", help="the address for events, if it pushes")
+    if platforms:
+        parser.add_argument("platform", choices=platforms)
     if modes:
         parser.add_argument("--mode", choices=modes, default=modes[0])
     for option, (name, text) in (flags or {}).items():

@@ -9,7 +9,9 @@ from hermes.ports.channel import Capabilities
 from hermes.testing.email.server import EmailStandIn
 from hermes.testing.irc.server import IrcStandIn
 from hermes.testing.matrix.people import MatrixStandIn
+from hermes.testing.meta.platform import MetaStandIn
 from hermes.testing.slack.platform import SlackStandIn
+from hermes.testing.sms.platform import SmsStandIn
 from hermes.testing.telegram.platform import TelegramStandIn
 from hermes.testing.webhook.machine import MachineStandIn
 from tests.contract.channels.house import Case
@@ -17,8 +19,13 @@ from tests.contract.channels.house import Case
 _email = partial(load_capabilities, "hermes.channels.email")
 _irc = partial(load_capabilities, "hermes.contrib.irc")
 _matrix = partial(load_capabilities, "hermes.channels.matrix")
+_sms = partial(load_capabilities, "hermes.channels.sms")
 _slack = partial(load_capabilities, "hermes.channels.slack")
 _webhook = partial(load_capabilities, "hermes.channels.webhook")
+_meta = {
+    name: partial(load_capabilities, "hermes.channels.meta", f"{name}.toml")
+    for name in ("whatsapp", "instagram", "messenger")
+}
 _telegram = partial(load_capabilities, "hermes.channels.telegram")
 
 # A server on loopback answers a line at once, or never.
@@ -53,6 +60,31 @@ CASES: tuple[Case, ...] = (
         is_webhook=True,
     ),
     Case("webhook", "webhook", MachineStandIn, _webhook, is_webhook=True, is_machine=True),
+    Case("whatsapp", "whatsapp", MetaStandIn, _meta["whatsapp"], is_webhook=True, proves="always"),
+    Case(
+        "whatsapp-360dialog",
+        "whatsapp",
+        partial(MetaStandIn, provider="360dialog"),
+        _meta["whatsapp"],
+        is_webhook=True,
+        proves="always",
+    ),
+    Case(
+        "instagram",
+        "instagram",
+        partial(MetaStandIn, "instagram"),
+        _meta["instagram"],
+        is_webhook=True,
+    ),
+    Case(
+        "messenger",
+        "messenger",
+        partial(MetaStandIn, "messenger"),
+        _meta["messenger"],
+        is_webhook=True,
+        proves="always",
+    ),
+    Case("sms", "sms", SmsStandIn, _sms, is_webhook=True, proves="while_up"),
     Case("matrix", "matrix", MatrixStandIn, _matrix),
     Case("email", "email", EmailStandIn, _email_kept, brings_files=True),
     Case(

@@ -7,7 +7,7 @@ import struct
 import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, Literal, NamedTuple, Self, TypeVar
 
 import aiohttp
 import msgspec
@@ -45,7 +45,8 @@ Seen = TypeVar("Seen")
 class Case(NamedTuple):
     """One way in which a platform is connected; a machine reads Markdown as it is written.
 
-    `brings_files` says that attachments come with the message, so that none has to be fetched.
+    `brings_files` says that attachments come with the message, so that none has to be fetched. `proves`
+    says whether the platform tells later that a message arrived, also after the gateway was away.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Case(NamedTuple):
     is_machine: bool = False
     brings_files: bool = False
     plugins: tuple[str, ...] = ()
+    proves: Literal["", "while_up", "always"] = ""
 
 
 class SeeingModel(ModelServer):

@@ -8,8 +8,8 @@ import pytest
 from tests.contract.channels.cases import CASES
 from tests.contract.channels.house import Case, House
 
-# Letters and machines speak to the bot or not at all.
-WITHOUT_GROUPS = frozenset({"email", "webhook"})
+# Letters, machines and phones speak to the bot or not at all.
+WITHOUT_GROUPS = frozenset({"email", "webhook", "whatsapp", "instagram", "messenger", "sms"})
 IN_GROUPS = [case for case in CASES if case.platform not in WITHOUT_GROUPS]
 every_group = pytest.mark.parametrize("case", IN_GROUPS, ids=[case.name for case in IN_GROUPS])
 

@@ -4,6 +4,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from hermes.errors import DeliveryUnknown, FailureClass
+from hermes.outbox.marks import REPEAT_PREFIX
 from hermes.outbox.returns import take_arrivals
 from hermes.ports.channel import ArrivedDelivery
 from hermes.testing.manual_time import settle
@@ -63,3 +64,26 @@ async def test_proof_before_a_lost_answer_counts(bench) -> None:
 
     assert (bench.row("d1").state, bench.row("d1").story) == ("sent", ())
     assert bench.channel.calls == [("send", "c1")]
+
+
+@pytest.mark.req("J17")
+async def test_nothing_is_sent_again_while_the_platform_may_still_tell_that_it_arrived(
+    bench,
+) -> None:
+    bench.platform(proof_s=300.0)
+    for name in ("d1", "d2"):
+        bench.reply(name, "hello", chat=name)
+    bench.channel.lose_answers("send", 2)
+    await bench.start()
+    for _ in range(20):
+        await bench.time.pass_by(10.0)
+    waiting = [bench.row(name).state for name in ("d1", "d2")]
+
+    arrived = take_arrivals("memory", bench.store, clock=bench.time)
+    await arrived(ArrivedDelivery(key="d1.0", platform_message_id="x1"))
+    for _ in range(20):
+        await bench.time.pass_by(10.0)
+
+    assert waiting == ["unknown", "unknown"]
+    assert bench.channel.texts("d1") == ["hello"]
+    assert bench.channel.texts("d2") == ["hello", f"{REPEAT_PREFIX}hello"]

@@ -202,7 +202,7 @@ def test_unknown_names_are_errors_that_say_what_is_known(tmp_path: Path) -> None
 
     with pytest.raises(ConfigurationError, match="cannot be imported"):
         load_plugin("hermes_no_such_plugin", registry, home=Path())
-    with pytest.raises(ConfigurationError, match=r"no channel of that name.*slack, telegram"):
+    with pytest.raises(ConfigurationError, match=r"no channel of that name.*slack, sms, telegram"):
         make_one(
             "fax",
             load({"HERMES_PLATFORMS__FAX__ENABLED": "true"}, tmp_path).settings,

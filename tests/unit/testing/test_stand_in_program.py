@@ -10,7 +10,11 @@ from typing import Any
 import aiohttp
 import pytest
 
-NAMES = ("email", "irc", "matrix", "slack", "telegram", "webhook")
+# A program for several platforms is told which it is.
+NAMES = (
+    *("email", "irc", "matrix", "slack", "sms", "telegram", "webhook"),
+    *("meta whatsapp", "meta instagram", "meta messenger"),
+)
 
 
 @asynccontextmanager
@@ -19,7 +23,7 @@ async def program(name: str) -> AsyncIterator[dict[str, Any]]:
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
-        f"hermes.testing.{name}",
+        *f"hermes.testing.{name}".split(),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
     )
@@ -58,7 +62,7 @@ async def test_it_helps_rather_than_starts(name: str) -> None:
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
-        f"hermes.testing.{name}",
+        *f"hermes.testing.{name}".split(),
         "--help",
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,

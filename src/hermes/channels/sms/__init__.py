@@ -1,0 +1,1 @@
+"""SMS and MMS by Twilio."""

@@ -1,0 +1,419 @@
+"""The WhatsApp channel with the Cloud API and with 360dialog: what it takes, sends, refuses and proves."""
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator
+from functools import partial
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hermes.channel_kit.proof import check_proof
+from hermes.channels.meta.channel import make_whatsapp
+from hermes.channels.meta.inbound import CallReader, read_whatsapp
+from hermes.channels.meta.pages import read_pages
+from hermes.errors import (
+    AddressRefused,
+    ConfigurationError,
+    DeliveryRejected,
+    DeliveryUnknown,
+    FailureClass,
+    NotDelivered,
+    Overloaded,
+    Refused,
+    ReplyClosed,
+    StoreRejected,
+    Unauthenticated,
+)
+from hermes.message.parts import AudioPart, Choice, ChoicesPart, FilePart, ImagePart, Media
+from hermes.plugins.manifest import load_manifest
+from hermes.ports.channel import ArrivedDelivery, HttpRequest, ReturnedDelivery
+from hermes.testing.channel_state import memory_state
+from hermes.testing.meta.platform import MetaStandIn
+from hermes.testing.setup_channel import channel_setup
+from hermes.testing.stand_in import Fault, PersonMessage
+from tests.unit.channels.webhook_rig import Rig, webhook_rig
+
+whatsapp_rig = partial(
+    webhook_rig, make=make_whatsapp, package="hermes.channels.meta", file="whatsapp.toml"
+)
+ADA = "4917000000000"
+DAY_S = 86_400.0
+READER = CallReader(platform="whatsapp", account="default", own_id="", now=2e9)
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+@pytest.fixture
+async def rig() -> AsyncIterator[Rig]:
+    async with whatsapp_rig(MetaStandIn()) as made:
+        yield made
+
+
+async def told(rig: Rig, count: int) -> None:
+    """Wait until the platform has told what became of so many messages."""
+    async with asyncio.timeout(10):
+        while len(rig.arrived) + len(rig.returned) < count:  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(0.01)
+
+
+def handshake(**query: str) -> HttpRequest:
+    named = {f"hub.{name}": value for name, value in query.items()}
+    return HttpRequest(method="GET", path="", query=named, headers={}, body=b"")
+
+
+@pytest.mark.req("W9")
+@pytest.mark.quality("authentication before reading")
+async def test_the_address_is_checked_with_the_word_and_calls_with_the_signature(rig: Rig) -> None:
+    word = rig.site.settings["verify_token"]
+    checks = [
+        await rig.webhook(handshake(mode="subscribe", verify_token=shown, challenge="1158201444"))
+        for shown in (word, "", "another word")
+    ]
+    body = json.dumps(
+        rig.site.event_of(ADA, {"id": "wamid.1", "text": {"body": "grüß 👋"}})
+    ).encode()
+    good = rig.site.push.signed(body)
+    proof = good.headers["x-hub-signature-256"]
+    spoiled = [
+        {"x-hub-signature-256": ""},
+        {"x-hub-signature-256": proof.removeprefix("sha256=")},
+        {"x-hub-signature-256": proof.replace("sha256", "sha1")},
+        {"x-hub-signature-256": proof[:-1] + ("0" if proof[-1] != "0" else "1")},
+        {"x-hub-signature-256": "sha256="},
+    ]
+    refused = [
+        (await rig.webhook(msgspec.structs.replace(good, headers={**good.headers, **one}))).status
+        for one in spoiled
+    ]
+    changed = msgspec.structs.replace(good, body=body.replace(b"\\u00fc", b"\xc3\xbc"))
+    assert (await rig.webhook(changed)).status == 401
+    with pytest.raises(Unauthenticated):
+        rig.channel.glance({}, path="/webhooks/whatsapp")
+    assert rig.inbox.events == []
+
+    taken = [(await rig.webhook(good)).status for _ in range(2)]
+
+    assert [(one.status, one.body) for one in checks[:1]] == [(200, b"1158201444")]
+    assert [one.status for one in checks[1:]] == [403, 403]
+    assert (refused, taken, rig.inbox.texts) == ([401] * 5, [200, 200], ["grüß 👋"])
+
+
+ROW = load_manifest("hermes.channels.meta", "whatsapp.toml").rows.webhook
+
+
+@pytest.mark.req("W9")
+@given(st.binary(max_size=200), st.binary(max_size=80))
+def test_no_signature_that_anybody_makes_up_is_taken(body: bytes, shown: bytes) -> None:
+    assert ROW is not None
+    assert ROW.proof is not None
+    headers = {"x-hub-signature-256": shown.decode("latin-1")}
+    request = HttpRequest(method="POST", path="", query={}, headers=headers, body=body)
+
+    with pytest.raises(Unauthenticated):
+        check_proof(ROW.proof, request, secret="a secret", now=1.0)
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.text(max_size=20),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(
+                (
+                    "entry",
+                    "changes",
+                    "value",
+                    "field",
+                    "messages",
+                    "statuses",
+                    "contacts",
+                    "id",
+                    "from",
+                    "type",
+                    "text",
+                    "body",
+                    "image",
+                    "reaction",
+                    "interactive",
+                    "context",
+                    "metadata",
+                    "messaging",
+                    "sender",
+                    "message",
+                    "mid",
+                    "attachments",
+                    "payload",
+                    "postback",
+                )
+            ),
+            inner,
+            max_size=5,
+        )
+    ),
+    max_leaves=30,
+)
+
+
+@pytest.mark.req("W9")
+@given(VALUES)
+def test_whatever_a_signed_call_holds_is_read_or_refused(value: Any) -> None:
+    found = {"entry": [{"changes": [{"field": "messages", "value": value}], "messaging": value}]}
+    body = msgspec.json.encode([found, value])
+    for read in (read_whatsapp, read_pages):
+        for raw in (msgspec.json.encode(found), body):
+            with contextlib.suppress(Refused):
+                for heard in read(raw, READER).heard:
+                    msgspec.json.encode(heard.event)
+
+
+@pytest.mark.req("W9", "J1")
+@pytest.mark.quality("acknowledged after it is kept")
+async def test_one_refused_message_of_a_call_repeats_no_other_and_one_that_waits_repeats_all(
+    rig: Rig,
+) -> None:
+    wires = [{"id": f"wamid.{name}", "text": {"body": name}} for name in ("a", "b", "c")]
+    call = json.dumps(rig.site.event_of(ADA, *wires)).encode()
+    rig.inbox.failures = {"wamid.b": [StoreRejected("never"), StoreRejected("never")]}
+    first = await rig.call(call)
+    assert (first.status, rig.inbox.texts) == (200, ["a", "c"])
+
+    again = [{**one, "id": f"{one['id']}2"} for one in wires]
+    later = json.dumps(rig.site.event_of(ADA, *again))
+    rig.inbox.failures = {"wamid.b2": [Overloaded("full")]}
+    answers = [(await rig.call(later.encode())).status for _ in range(2)]
+
+    assert (answers, rig.inbox.texts) == ([503, 200], ["a", "c", "a", "b", "c"])
+
+
+@pytest.mark.req("J17", "W9")
+@pytest.mark.quality("late proof")
+async def test_what_becomes_of_a_message_comes_back_with_its_key(rig: Rig) -> None:
+    await rig.site.say(PersonMessage(text="hello", chat=ADA))
+    receipt = await rig.channel.send(rig.delivery(ADA, "hi", key="o_1.0"))
+    rig.site.plan(Fault(kind="reset_after"))
+    with pytest.raises(DeliveryUnknown):
+        await rig.channel.send(rig.delivery(ADA, "again", key="o_2.0"))
+    await told(rig, 4)
+
+    lost = rig.site.posts(ADA)[1].id
+    assert sorted(rig.arrived, key=lambda one: one.key) == [
+        *[ArrivedDelivery(key="o_1.0", platform_message_id=receipt.platform_message_id)] * 2,
+        *[ArrivedDelivery(key="o_2.0", platform_message_id=lost)] * 2,
+    ]
+    assert rig.returned == []
+
+
+@pytest.mark.req("A28", "W9")
+@pytest.mark.quality("reply window")
+async def test_a_day_after_the_last_message_a_reply_is_refused_and_says_so(rig: Rig) -> None:
+    await rig.site.say(PersonMessage(text="hello", chat=ADA))
+    rig.clock.advance(DAY_S - 1)
+    await rig.channel.send(rig.delivery(ADA, "just in time"))
+    rig.clock.advance(1)
+
+    with pytest.raises(
+        ReplyClosed, match=r"24 h after their last message.*whatsapp\.template"
+    ) as late:
+        await rig.channel.send(rig.delivery(ADA, "too late"))
+    await rig.site.say(PersonMessage(text="me again", chat=ADA))
+    await rig.channel.send(rig.delivery(ADA, "open again"))
+
+    assert late.value.failure is FailureClass.REPLY_CLOSED
+    assert [one.text for one in rig.site.posts(ADA)] == ["just in time", "open again"]
+
+
+@pytest.mark.req("A28", "W9")
+async def test_with_a_template_a_late_reply_is_sent_in_it_and_an_unheard_person_is_told_apart() -> (
+    None
+):
+    state = memory_state("whatsapp")
+    async with whatsapp_rig(MetaStandIn(), state=state, template="agent_update") as rig:
+        await rig.site.say(PersonMessage(text="hello", chat=ADA))
+        rig.clock.advance(DAY_S)
+        await rig.channel.send(rig.delivery(ADA, "line one\n\nline **two** " + "x" * 2000))
+        stranger = rig.site.town.open_chat("4917000000555")
+        await rig.channel.send(rig.delivery(stranger, "hi", key="o_9.0"))
+        await told(rig, 3)
+
+        (post,) = rig.site.posts(ADA)
+        message = rig.site.town.find(ADA, post.id)
+        filled = message.more["components"][0]["parameters"][0]["text"]
+        assert (message.more["name"], len(filled)) == ("agent_update", 1024)
+        assert post.text.startswith("line one line two x")
+        assert rig.returned == [
+            ReturnedDelivery(key="o_9.0", failure=FailureClass.REPLY_CLOSED, status="131047")
+        ]
+        assert rig.site.rejections == ()
+
+
+@pytest.mark.req("W9", "W14")
+async def test_one_person_has_one_chat_whatever_id_a_message_shows(rig: Rig) -> None:
+    chat = rig.site.town.open_chat(ADA)
+    hidden = rig.site.event_of(
+        chat, {"id": "wamid.2", "from": "", "from_user_id": "DE.1", "text": {"body": "b"}}
+    )
+    del hidden["entry"][0]["changes"][0]["value"]["contacts"][0]["wa_id"]
+    rig.site.scoped[chat] = "DE.1"
+    await rig.site.say(PersonMessage(text="a", chat=ADA))
+    await rig.site.tell(hidden)
+    moved = rig.site.event_of(chat, {"id": "wamid.3", "system": {"wa_id": "4917000000999"}})
+    await rig.site.tell(moved)
+    new = rig.site.event_of("4917000000999", {"id": "wamid.4", "text": {"body": "c"}})
+    await rig.site.tell(new)
+
+    assert [(one.text, one.source.chat_id, one.source.user_id) for one in rig.inbox.events] == [
+        (text, ADA, ADA) for text in ("a", "b", "c")
+    ]
+    for written in (ADA, f"+{ADA[:4]} {ADA[4:]}", f"{ADA}@s.whatsapp.net", "DE.1"):
+        await rig.channel.send(rig.delivery(written, "one chat"))
+    assert len(rig.site.posts(ADA)) == 4
+    assert rig.site.rejections == ()
+
+
+@pytest.mark.req("W9")
+async def test_questions_have_buttons_a_list_or_neither(rig: Rig) -> None:
+    await rig.site.say(PersonMessage(text="hello", chat=ADA))
+    choices = tuple(Choice(f"Number {number}", f"c_{number}") for number in range(11))
+    long = (Choice("a label that is longer than a button", "c_1"),)
+    for question, some in (("Yes?", choices[:3]), ("Which?", choices[:10]), ("Long?", long)):
+        await rig.channel.send(rig.delivery(ADA, ChoicesPart(question, some)))
+    await rig.channel.send(rig.delivery(ADA, ChoicesPart("Too many? Write /pick 1", choices)))
+    await rig.channel.send(rig.delivery(ADA, ChoicesPart("q" * 1025, choices[:2])))
+
+    kept = [one.more for one in rig.site.town.history(ADA, is_own=True)]
+    assert [one.get("type") for one in kept] == ["button", "list", "list", None, None]
+    assert kept[0]["action"]["buttons"][1]["reply"] == {"id": "c_1", "title": "Number 1"}
+    assert kept[2]["action"]["sections"][0]["rows"] == [
+        {"id": "c_1", "title": "a label that is longer …"}
+    ]
+    assert rig.site.rejections == ()
+
+
+@pytest.mark.req("W9")
+async def test_files_are_sent_as_what_they_are_and_voice_as_voice(rig: Rig) -> None:
+    await rig.site.say(PersonMessage(text="hello", chat=ADA))
+    kept = {
+        mime: await rig.setup.media.keep(b"x" * 10, mime=mime, name="a.bin")
+        for mime in ("image/png", "image/webp", "audio/ogg", "text/plain")
+    }
+    for part in (
+        ImagePart(kept["image/png"]),
+        ImagePart(kept["image/webp"]),
+        AudioPart(kept["audio/ogg"], is_voice=True),
+        AudioPart(kept["audio/ogg"]),
+        FilePart(kept["text/plain"]),
+    ):
+        await rig.channel.send(rig.delivery(ADA, part))
+
+    sent = [one.more for one in rig.site.town.history(ADA, is_own=True)]
+    assert [sorted(one) for one in sent] == [
+        ["id"],
+        ["filename", "id"],
+        ["id", "voice"],
+        ["id"],
+        ["filename", "id"],
+    ]
+    assert rig.site.rejections == ()
+    with pytest.raises(DeliveryRejected, match="cannot be sent"):
+        await rig.channel.send(rig.delivery(ADA, FilePart(Media("text/plain", path="gone"))))
+
+
+@pytest.mark.req("W9", "W17")
+async def test_files_come_from_metas_hosts_only(rig: Rig) -> None:
+    file = rig.site.town.keep_file("a.png", PNG, mime="image/png")
+    assert await rig.channel.fetch(Media("image/png", ref=file.id), limit=100) == PNG
+    for url in (
+        "https://evil.example/a.png",
+        "http://fbsbx.com/a.png",
+        "https://fbsbx.com.evil.example/",
+    ):
+        with pytest.raises(AddressRefused):
+            await rig.channel.fetch(Media("image/png", ref=url), limit=100)
+    with pytest.raises(Refused):
+        await rig.channel.fetch(Media("image/png", ref=file.id), limit=3)
+
+
+@pytest.mark.req("W9", "W10")
+async def test_seen_typing_and_reactions_are_about_the_last_message(rig: Rig) -> None:
+    await rig.channel.typing(rig.target(ADA))
+    name = await rig.site.say(PersonMessage(text="hello", chat=ADA))
+    await rig.channel.typing(rig.target(ADA))
+    await rig.channel.react(rig.target(ADA), name, "done")
+
+    read = {"messaging_product": "whatsapp", "status": "read", "message_id": name}
+    assert rig.site.actions == [{**read, "typing_indicator": {"type": "text"}}]
+    assert rig.site.town.find(ADA, name).reactions == {"us": {"✅"}}
+    assert rig.site.rejections == ()
+
+
+@pytest.mark.req("A28", "W2")
+async def test_refusals_say_what_follows_and_show_no_secret(rig: Rig) -> None:
+    await rig.site.say(PersonMessage(text="hello", chat=ADA))
+    rig.site.plan(Fault(kind="rate_limited", retry_after=7.0))
+    with pytest.raises(NotDelivered) as limited:
+        await rig.channel.send(rig.delivery(ADA, "hi"))
+    rig.site.plan(Fault(kind="rejected"))
+    with pytest.raises(DeliveryRejected) as gone:
+        await rig.channel.send(rig.delivery(ADA, "hi"))
+    rig.site.revoke()
+    with pytest.raises(DeliveryRejected) as revoked:
+        await rig.channel.send(rig.delivery(ADA, "hi"))
+    with pytest.raises(ConfigurationError, match=r"platforms\.whatsapp\.access_token") as lost:
+        await rig.channel.lost()
+
+    assert (limited.value.retry_after, limited.value.platform_wide) == (7.0, True)
+    assert (gone.value.failure, gone.value.credential) == (FailureClass.INVALID_RECIPIENT, False)
+    assert revoked.value.credential
+    shown = f"{limited.value}{gone.value}{revoked.value}{lost.value}{rig.channel._account!r}"
+    assert "not-a-real" not in shown
+
+
+@pytest.mark.req("W9")
+async def test_360dialog_has_its_own_address_header_and_proof() -> None:
+    async with whatsapp_rig(MetaStandIn(provider="360dialog")) as rig:
+        await rig.site.say(PersonMessage(text="hello", chat=ADA))
+        await rig.channel.send(rig.delivery(ADA, "*hi*"))
+        media = await rig.setup.media.keep(PNG, mime="image/png", name="a.png")
+        await rig.channel.send(rig.delivery(ADA, ImagePart(media)))
+        file = rig.site.town.keep_file("b.png", PNG, mime="image/png")
+        fetched = await rig.channel.fetch(Media("image/png", ref=file.id), limit=100)
+        wrong = [
+            (await rig.call(b"{}", authorization=shown)).status
+            for shown in (
+                "",
+                "Bearer ",
+                "Bearer not-a-real-webhook-secre",
+                "not-a-real-webhook-secret",
+            )
+        ]
+
+        assert (rig.inbox.texts, fetched, wrong) == (["hello"], PNG, [401] * 4)
+        assert len(rig.site.posts(ADA)) == 2
+        assert rig.site.rejections == ()
+
+
+@pytest.mark.req("W9")
+@pytest.mark.parametrize(
+    ("left_out", "provider"),
+    [
+        ("access_token", "meta"),
+        ("app_secret", "meta"),
+        ("verify_token", "meta"),
+        ("phone_number_id", "meta"),
+        ("api_key", "360dialog"),
+        ("webhook_secret", "360dialog"),
+    ],
+)
+def test_without_what_the_provider_needs_the_channel_does_not_start(
+    left_out: str, provider: str
+) -> None:
+    given = {**MetaStandIn(provider=provider).settings, left_out: ""}
+    if provider == "meta" and left_out != "phone_number_id":
+        given["phone_number_id"] = "1"
+
+    with pytest.raises(ConfigurationError, match=rf"platforms\.whatsapp\.{left_out}"):
+        make_whatsapp(channel_setup("hermes.channels.meta", given, file="whatsapp.toml"))
