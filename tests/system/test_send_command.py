@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hermes.testing.push.faults import Fault
 
 from hermes.testing.push.platform import SamplePlatform
 from hermes.testing.push.state import SampleSettings
+from hermes.testing.stand_in import Fault
 from tests.system.live import (
     environment,
     live_gateway,
@@ -131,7 +131,7 @@ async def test_w27_without_a_gateway_the_command_sends_it_itself(tmp_path: Path)
 async def test_w27_what_cannot_be_sent_now_is_kept_for_the_gateway(tmp_path: Path) -> None:
     home = tmp_path / "home"
     async with platform(home) as pigeon, model_server() as url:
-        pigeon.faults.plan(Fault(op="send", kind="server_error"))
+        pigeon.plan(Fault(op="send", kind="server_error"))
         told = await hermes(home, "send", "pigeon:c1", "later then", code=75)
         assert told.startswith("Not sent to pigeon:c1 yet (o_")
         assert "Do not send it again: it is kept, and the next gateway sends it." in told
@@ -156,12 +156,12 @@ async def test_w27_what_is_refused_for_good_says_why(tmp_path: Path) -> None:
 async def test_w27_a_lost_answer_is_unknown_and_never_sent_twice(tmp_path: Path) -> None:
     home = tmp_path / "home"
     async with platform(home, keys=True) as pigeon, model_server() as url:
-        pigeon.faults.plan(Fault(op="send", kind="reset_after"))
+        pigeon.plan(Fault(op="send", kind="reset_after"))
         told = await hermes(home, "send", "pigeon:c1", "once", code=75)
         assert told.startswith("It is not known whether it arrived at pigeon:c1 (o_")
 
         async with live_gateway(home, with_model(url)):
-            await until(lambda: len(pigeon.calls) >= 2)
+            await until(lambda: len(pigeon.log) >= 2)
             await hermes(home, "send", "pigeon:c1", "barrier")
             await until(lambda: ("c1", "barrier") in posts(pigeon))
     assert [one.text for one in pigeon.state.posted] == ["once", "barrier"]
@@ -180,7 +180,7 @@ async def test_w27_a_platform_that_is_away_keeps_it(tmp_path: Path) -> None:
 async def test_w27_a_command_that_dies_while_it_sends_has_sent_once(tmp_path: Path) -> None:
     home = tmp_path / "home"
     async with platform(home, keys=True) as pigeon, model_server() as url:
-        pigeon.faults.plan(Fault(op="send", kind="hang_after"))
+        pigeon.plan(Fault(op="send", kind="hang"))
         command = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "hermes", "send", "pigeon:c1", "once", env=environment(home, None)
         )
@@ -190,7 +190,7 @@ async def test_w27_a_command_that_dies_while_it_sends_has_sent_once(tmp_path: Pa
         pigeon.release()
 
         async with live_gateway(home, with_model(url)):
-            await until(lambda: pigeon.calls.count(("send", "deduplicated")) == 1)
+            await until(lambda: pigeon.log.count(("send", "deduplicated")) == 1)
             await hermes(home, "send", "pigeon:c1", "barrier")
             await until(lambda: ("c1", "barrier") in posts(pigeon))
     assert [one.text for one in pigeon.state.posted] == ["once", "barrier"]

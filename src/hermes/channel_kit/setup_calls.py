@@ -12,7 +12,7 @@ from urllib.parse import quote
 import msgspec
 
 from hermes.channel_kit.api import Api
-from hermes.channel_kit.refusals import PlatformSaid, field_of
+from hermes.channel_kit.refusals import ApiAnswer, field_of
 from hermes.errors import ConfigurationError
 from hermes.message.ids import MakeId
 from hermes.net.client import HttpClient
@@ -152,7 +152,7 @@ class SetupCalls:
             raise self._refusal(row, said)
         return said.found
 
-    def _refusal(self, row: SetupCall, said: PlatformSaid) -> ConfigurationError:
+    def _refusal(self, row: SetupCall, said: ApiAnswer) -> ConfigurationError:
         told = dict.fromkeys((str(said.status), said.code, said.sentence))
         words = " ".join(one for one in told if one)
         how = f"was refused ({words})" if not said.ok else f"has an unreadable answer ({words})"

@@ -87,7 +87,7 @@ def _no_platform(name: str) -> str | None:
 
 def _add_platform(platform: str, folder: Path) -> None:
     try:
-        add_platform(platform, folder, given={}, test=True, asks=True, as_json=False)
+        add_platform(platform, folder, given={}, test=True, wanted=None, asks=True, as_json=False)
     except HermesError as error:
         again = f"`hermes channels add {platform}` asks again."
         error_console().print(Text(clean(f"{error} {again}")))

@@ -26,7 +26,7 @@ async def client() -> AsyncIterator[HttpClient]:
     await made.close()
 
 
-def provider(server: ScriptedHttp, client: HttpClient, **fields) -> OllamaProvider:
+def provider(server: ScriptedHttp | OllamaServer, client: HttpClient, **fields) -> OllamaProvider:
     settings = OllamaSettings(name="o", model="stand-in-1", base_url=server.origin)
     return OllamaProvider(msgspec.structs.replace(settings, **fields), client)
 

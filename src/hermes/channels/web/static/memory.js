@@ -26,22 +26,29 @@ export function resetMemory() {
 }
 
 let earlierMessages = 0;
+// The demonstration model reads no other conversations.
+let seesEarlier = true;
+let page = { temporary: false, contributions: [] };
 let shown = "";
 
 export function showSwitch(info = null) {
   earlierMessages = info?.earlier_messages ?? earlierMessages;
+  seesEarlier = info ? !info.demo : seesEarlier;
+  if (info) showMemory(page);
   find("temporary-note").textContent = find("temporary").checked ? TEMPORARY : beginsWith();
 }
 
 function beginsWith() {
-  if (!earlierMessages) return "Hermes begins with what it knows about you.";
+  if (!earlierMessages || !seesEarlier) return "Hermes begins with what it knows about you.";
   const many = earlierMessages === 1 ? "message" : `${earlierMessages} messages`;
   return `Hermes begins with your newest ${many} of other conversations and with what it knows about you.`;
 }
 
-// `page` is a conversation as the server reports it.
-export function showMemory({ temporary, contributions }) {
-  find("temporary-chip").hidden = !temporary;
+// `reported` is a conversation as the server reports it.
+export function showMemory(reported) {
+  page = reported;
+  const contributions = page.contributions.filter(({ kind }) => seesEarlier || kind !== "earlier");
+  find("temporary-chip").hidden = !page.temporary;
   // What is drawn anew loses the focus.
   if (shown === JSON.stringify(contributions)) return;
   shown = JSON.stringify(contributions);
