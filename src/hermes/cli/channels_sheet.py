@@ -83,10 +83,10 @@ class ChannelSheet:
         setting = self.setting(place)
         if place in self.answers:
             return False
+        if setting.ask is not None:
+            return setting.ask or self.is_needed(place)
         if setting.needed_if:
             return self.is_needed(place)
-        if setting.ask is not None:
-            return setting.ask
         return setting.required or setting.type == "secret" or bool(setting.choices)
 
     def check(self, place: Place, text: str) -> None:

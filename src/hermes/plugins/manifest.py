@@ -274,9 +274,9 @@ def _check_needed(
 
 def _missing(key: str, setting: ManifestSetting, *, reason: str = "") -> ConfigurationError:
     where = f" (or {setting.env} in the environment)" if setting.env else ""
-    hint = f" ({setting.hint})" if setting.hint else ""
+    hint = f" {setting.hint[0].upper()}{setting.hint[1:]}." if setting.hint else ""
     return ConfigurationError(
-        f"{key}: expected a value, found none{reason}: {setting.help} Set it{where}{hint}, or disable "
+        f"{key}: expected a value, found none{reason}: {setting.help}{hint} Set it{where}, or disable "
         "the platform: without it the channel does not start"
     )
 

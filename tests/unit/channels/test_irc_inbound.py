@@ -14,6 +14,7 @@ from hermes.contrib.irc.sign_in import IrcSignIn
 from hermes.contrib.irc.wire import IrcLine, fold, read_line, write_line
 from hermes.errors import ConfigurationError, ConnectFailed
 from hermes.message.event import MessageEvent
+from hermes.plugins.manifest import load_manifest, read_settings
 
 NOW = 1_700_000_000.0
 ME = IrcIdentity(nick="hermes_", names=("hermes_", "hermes"), connection="c1", since=NOW, network="Net", statuses="@+")  # fmt: skip
@@ -174,7 +175,8 @@ def test_lines_are_read_and_written() -> None:
 
 
 def settings_of(**more: object) -> IrcSettings:
-    return read({"server": "irc.example.org", "nick": "hermes", **more})
+    manifest = load_manifest("hermes.contrib.irc")
+    return read(read_settings(manifest, {"server": "irc.example.org", "nick": "hermes", **more}))
 
 
 @pytest.mark.req("W2")

@@ -91,8 +91,8 @@ def test_values_that_keep_the_rules_are_read() -> None:
         ({"user": "u", "rooms": "#a,#b,#c"}, "rooms: expected at most 2 entries, found '3'; correct it"),
         (
             {"mode": "webhook"},
-            "hook_secret: expected a value, found none, and mode is webhook: The secret of calls. Set it "
-            "(or HOOK_SECRET in the environment) (such as the output of `openssl rand -hex 32`), or "
+            "hook_secret: expected a value, found none, and mode is webhook: The secret of calls. Such as "
+            "the output of `openssl rand -hex 32`. Set it (or HOOK_SECRET in the environment), or "
             "disable the platform: without it the channel does not start",
         ),
         (
