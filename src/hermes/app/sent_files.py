@@ -5,7 +5,7 @@ The gateway is told only which file of its own media folder is meant, never a pa
 
 import asyncio
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 
 import msgspec
@@ -18,6 +18,7 @@ from hermes.control.sends import AdoptFile
 from hermes.errors import BadRequest
 from hermes.media.cache import CacheRules, MediaCache
 from hermes.media.eviction import ARRIVED
+from hermes.message.file_name import safe_name
 from hermes.message.media_kind import file_kind
 from hermes.message.parts import Media, Part
 from hermes.ports.media import MediaOwner
@@ -34,12 +35,12 @@ def kept_files(home: Path, settings: Settings) -> MediaCache:
     return MediaCache(home / FOLDER, make_client(settings), rules=rules)
 
 
-def keep_files(home: Path, settings: Settings, paths: Iterable[Path]) -> tuple[Media, ...]:
+def keep_files(home: Path, settings: Settings, paths: Iterable[Path]) -> tuple[dict[str, str], ...]:
     """Keep files in the home, to be sent by the next order; raise for one that cannot be."""
     ensure_home(home)
     cache = kept_files(home, settings)
 
-    async def keep() -> tuple[Media, ...]:
+    async def keep() -> tuple[dict[str, str], ...]:
         return tuple([await _keep(cache, path) for path in paths])
 
     return asyncio.run(keep())
@@ -48,10 +49,11 @@ def keep_files(home: Path, settings: Settings, paths: Iterable[Path]) -> tuple[M
 def adopting(cache: MediaCache) -> AdoptFile:
     """Return the function that moves a kept file to the message that sends it."""
 
-    async def adopt(media: Media, owner: MediaOwner) -> Part:
-        named = PurePosixPath(media.path or "")
+    async def adopt(file: Mapping[str, str], owner: MediaOwner) -> Part:
+        named = PurePosixPath(file.get("path", ""))
         if named.parts[:1] != (ARRIVED,) or len(named.parts) != 2 or named.name == "..":
             raise BadRequest("A file is named by its place in the media folder, arrived/NAME.")
+        media = Media("", path=str(named), name=safe_name(file.get("name")))
         try:
             data = await cache.read(media, limit=cache.rules.max_bytes)
         except OSError as error:
@@ -59,16 +61,16 @@ def adopting(cache: MediaCache) -> AdoptFile:
                 f"The file {named.name} is not there any more; send it again."
             ) from error
         kind = file_kind(data)
-        told = Media(kind.mime, path=media.path, name=media.name, size=len(data))
+        told = msgspec.structs.replace(media, mime=kind.mime, size=len(data))
         return part_of(await cache.adopt(told, owner))
 
     return adopt
 
 
-async def _keep(cache: MediaCache, path: Path) -> Media:
+async def _keep(cache: MediaCache, path: Path) -> dict[str, str]:
     data = await asyncio.to_thread(_bytes_of, path, most=cache.rules.max_bytes)
     kept = await cache.keep(data, mime="", name=path.name)
-    return msgspec.structs.replace(kept, ref=None)
+    return {"path": kept.path or "", "name": kept.name or ""}
 
 
 def _bytes_of(path: Path, *, most: int) -> bytes:

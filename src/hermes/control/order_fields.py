@@ -162,6 +162,8 @@ FIELD_HELP: Final[Mapping[str, str]] = {
     "secrets.set.value": "the value",
     "secrets.set_of_agent.value": "the value; an empty one hides the global secret from the agent",
     "sends.send.text": "the message",
+    "sends.send.files": "files of the media folder to send with it, each with `path` (`arrived/NAME`) and `name`",
+    "sends.send.later": "whether a command without a gateway leaves it to the next one",
     "skills.add.archive": "a zip or tar archive of the skill's folder, in base64",
     "tokens.create.name": "a display name",
     "access.link.revoke_others": "whether to sign out every other browser first",

@@ -1,6 +1,6 @@
 """Messages that an operator sends to a chat, and the directory of chats that they can be sent to."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -8,7 +8,7 @@ import structlog
 
 from hermes.errors import BadRequest
 from hermes.message.ids import MakeId
-from hermes.message.parts import Media, Part
+from hermes.message.parts import Part
 from hermes.message.session_key import is_direct
 from hermes.ports.channel import Target
 from hermes.ports.clock import Clock
@@ -33,8 +33,8 @@ class SendOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 DeliverNow = Callable[[str, Target], Awaitable[SendOutcome]]
-# Moves a file that was kept in the home to the message that sends it.
-AdoptFile = Callable[[Media, MediaOwner], Awaitable[Part]]
+# Moves a file that was kept in the home, named by `path` and `name`, to the message that sends it.
+AdoptFile = Callable[[Mapping[str, str], MediaOwner], Awaitable[Part]]
 
 
 class SendOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -47,7 +47,7 @@ class SendOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     to: str
     text: str
     by: str = ""
-    files: tuple[Media, ...] = ()
+    files: tuple[dict[str, str], ...] = ()
     later: bool = False
 
 
