@@ -24,7 +24,7 @@ from hermes.errors import ConfigurationError, DeliveryError, DeliveryRejected, D
 from hermes.message.markup.marks import Marks
 from hermes.message.parts import AudioPart, Choice, FilePart, ImagePart, Media
 from hermes.net.platform_call import PlatformAnswer
-from hermes.plugins.manifest import load_manifest
+from hermes.plugins.manifest import load_manifest, read_settings
 from hermes.ports.channel import Target
 from hermes.testing.call_rules import CallRules, Upload
 from hermes.testing.site import load_platform
@@ -357,6 +357,6 @@ def test_settings_that_would_not_work_refuse_the_start(
     table: dict[str, Any], url: str | None, named: str
 ) -> None:
     with pytest.raises(ConfigurationError, match=named) as caught:
-        read(table, webhook_url=url)
+        read(read_settings(MANIFEST, table), webhook_url=url)
     assert all(str(table[key]) not in str(caught.value) for key in ("bot_token",))
     assert TOKEN not in repr(SETTINGS)

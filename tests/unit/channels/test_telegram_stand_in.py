@@ -224,6 +224,28 @@ async def test_a_broken_rule_is_refused_and_remembered(
 
 
 @pytest.mark.req("W10")
+async def test_a_bot_reacts_once_and_as_telegram_allows(bot: Bot) -> None:
+    sent = await bot.ask("sendMessage", chat_id=CHAT, text="x")
+    told = {"chat_id": CHAT, "message_id": sent["message_id"]}
+
+    answers = [
+        await bot.ask(
+            "setMessageReaction",
+            **told,
+            reaction=[{"type": "emoji", "emoji": emoji} for emoji in emojis],
+        )
+        for emojis in ("👍", "", "🚀", "👍🔥")
+    ]
+
+    assert answers == [
+        True,
+        True,
+        (400, "Bad Request: REACTION_INVALID"),
+        (400, "Bad Request: REACTIONS_TOO_MANY"),
+    ]
+
+
+@pytest.mark.req("W10")
 async def test_another_token_is_nobody(bot: Bot) -> None:
     assert await bot.ask("getMe", token="1:x") == (401, "Unauthorized")
 

@@ -46,7 +46,7 @@ class TelegramClient:
         *,
         on_refused: Callable[[DeliveryError], None],
     ) -> None:
-        token, url = settings.bot_token, settings.api_url
+        token, url = settings.bot_token, settings.api_url.rstrip("/")
         options: dict[str, Any] = {
             "base_url": f"{url}/bot{token}",
             "make_id": setup.make_id,

@@ -106,36 +106,17 @@ def text_call(
     target: Target, text: MarkupText, *, settings: TelegramSettings, choices: Sequence[Choice] = ()
 ) -> BotCall:
     """Return the call that sends a text, with its choices as buttons."""
-    return BotCall(
-        method="sendMessage",
-        params={
-            **place(target),
-            "text": text.markup,
-            "parse_mode": "HTML",
-            **_previews(settings),
-            **_quote(target, settings),
-            **({"reply_markup": {"inline_keyboard": _keyboard(choices)}} if choices else {}),
-        },
-        text_field="text",
-        plain=text.plain,
-    )
+    keyboard = {"reply_markup": {"inline_keyboard": _keyboard(choices)}} if choices else {}
+    params = {**place(target), **_previews(settings), **_quote(target, settings), **keyboard}
+    return _with_text("sendMessage", params, text)
 
 
 def edit_call(
     target: Target, message_id: str, *, text: MarkupText, settings: TelegramSettings
 ) -> BotCall:
     """Return the call that replaces the text of a message; without a keyboard its buttons go."""
-    return BotCall(
-        method="editMessageText",
-        params={
-            **message_of(target, message_id),
-            "text": text.markup,
-            "parse_mode": "HTML",
-            **_previews(settings),
-        },
-        text_field="text",
-        plain=text.plain,
-    )
+    params = {**message_of(target, message_id), **_previews(settings)}
+    return _with_text("editMessageText", params, text)
 
 
 def reaction_call(target: Target, message_id: str, *, emoji: str) -> BotCall:
@@ -153,13 +134,8 @@ def draft_call(target: Target, draft_id: int, *, text: MarkupText) -> BotCall:
         raise DeliveryRejected(
             "telegram: drafts are shown in private chats only", FailureClass.REJECTED
         )
-    return BotCall(
-        method="sendMessageDraft",
-        # 0 is not a valid id; any other number that fits is.
-        params={**params, "draft_id": draft_id or 1, "text": text.markup, "parse_mode": "HTML"},
-        text_field="text",
-        plain=text.plain,
-    )
+    # 0 is not a valid id; any other number that fits is.
+    return _with_text("sendMessageDraft", {**params, "draft_id": draft_id or 1}, text)
 
 
 def send_calls(
@@ -218,6 +194,11 @@ def message_of(target: Target, message_id: str) -> dict[str, Any]:
     return {"chat_id": chat_id_of(target), "message_id": number}
 
 
+def _with_text(method: str, params: Mapping[str, Any], text: MarkupText) -> BotCall:
+    params = {**params, "text": text.markup, "parse_mode": "HTML"}
+    return BotCall(method=method, params=params, text_field="text", plain=text.plain)
+
+
 def _keyboard(choices: Sequence[Choice]) -> list[list[dict[str, str]]]:
     """Return the rows of buttons: short ones beside each other, long ones below."""
     buttons = [
@@ -251,9 +232,8 @@ def _albums(uploads: Sequence[BotUpload]) -> list[list[BotUpload]]:
     groups: list[list[BotUpload]] = []
     for upload in uploads:
         family = _FAMILIES.get(upload.kind)
-        last = groups[-1] if groups else None
-        fits = last is not None and len(last) < MAX_ALBUM and family is not None
-        if fits and last is not None and _FAMILIES.get(last[-1].kind) == family:
+        last = groups[-1] if groups else []
+        if family and 0 < len(last) < MAX_ALBUM and _FAMILIES.get(last[-1].kind) == family:
             last.append(upload)
         else:
             groups.append([upload])
