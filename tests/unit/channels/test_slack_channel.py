@@ -660,12 +660,14 @@ async def test_as_many_choices_as_the_manifest_allows_fit_under_the_longest_text
         Choice("x" * able.label_chars, f"{number:0{able.value_bytes}}")
         for number in range(able.most)
     )
-    rules = "\n\n".join("a\n\n---" for _ in range(60))
+    rules = "\n\n".join(["a", "---"] * 25)
     async with slack_rig(tmp_path) as rig:
         rig.slack.town.open_chat("ada")
-        await rig.channel.send(rig.delivery("ada", ChoicesPart(rules, most)))
+        sent = await rig.channel.send(rig.delivery("ada", ChoicesPart(rules, most)))
+        posted = rig.slack.town.find_own(*sent.platform_message_id.split(":"))
 
-        assert rig.slack.rejections == ()
+    words = "".join(one["text"]["text"] for one in posted.more["blocks"] if "text" in one)
+    assert (words.count("a"), rig.slack.rejections) == (25, ())
 
 
 @pytest.mark.req("W10")
