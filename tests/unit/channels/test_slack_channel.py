@@ -314,10 +314,11 @@ async def test_slack_itself_tells_that_the_app_was_removed(tmp_path: Path) -> No
     [
         ({"bot_token": "xoxb-wrong"}, "bot_token.*invalid_auth"),
         ({"app_token": "xapp-wrong"}, "app_token.*invalid_auth"),
-        ({"bot_token": "xapp-x"}, "found an app-level"),
-        ({"app_token": "xoxb-x"}, "found a bot's"),
+        ({"bot_token": "xapp-x"}, "bot_token: expected the bot.*which is app_token"),
+        ({"app_token": "xoxb-x"}, "app_token: expected the app-level.*which is bot_token"),
         ({"app_token": ""}, "found none, and mode is socket"),
         ({"mode": "http"}, "found none, and mode is http"),
+        ({"mode": "", "app_token": ""}, "signing_secret.*mode is not set and app_token is not set"),
         ({"bot_token": " "}, "expected a value, found none"),
         ({"ping_s": 0}, "ping_s"),
         ({"base_url": "ftp://x"}, "base_url"),
