@@ -314,10 +314,11 @@ async def test_slack_itself_tells_that_the_app_was_removed(tmp_path: Path) -> No
     [
         ({"bot_token": "xoxb-wrong"}, "bot_token.*invalid_auth"),
         ({"app_token": "xapp-wrong"}, "app_token.*invalid_auth"),
-        ({"bot_token": "xapp-x"}, "found an app-level"),
-        ({"app_token": "xoxb-x"}, "found a bot's"),
+        ({"bot_token": "xapp-x"}, "bot_token: expected the bot.*which is app_token"),
+        ({"app_token": "xoxb-x"}, "app_token: expected the app-level.*which is bot_token"),
         ({"app_token": ""}, "found none, and mode is socket"),
         ({"mode": "http"}, "found none, and mode is http"),
+        ({"mode": "", "app_token": ""}, "signing_secret.*mode is not set and app_token is not set"),
         ({"bot_token": " "}, "expected a value, found none"),
         ({"ping_s": 0}, "ping_s"),
         ({"base_url": "ftp://x"}, "base_url"),
@@ -660,12 +661,14 @@ async def test_as_many_choices_as_the_manifest_allows_fit_under_the_longest_text
         Choice("x" * able.label_chars, f"{number:0{able.value_bytes}}")
         for number in range(able.most)
     )
-    rules = "\n\n".join("a\n\n---" for _ in range(60))
+    rules = "\n\n".join(["a", "---"] * 25)
     async with slack_rig(tmp_path) as rig:
         rig.slack.town.open_chat("ada")
-        await rig.channel.send(rig.delivery("ada", ChoicesPart(rules, most)))
+        sent = await rig.channel.send(rig.delivery("ada", ChoicesPart(rules, most)))
+        posted = rig.slack.town.find_own(*sent.platform_message_id.split(":"))
 
-        assert rig.slack.rejections == ()
+    words = "".join(one["text"]["text"] for one in posted.more["blocks"] if "text" in one)
+    assert (words.count("a"), rig.slack.rejections) == (25, ())
 
 
 @pytest.mark.req("W10")

@@ -17,13 +17,14 @@ _FENCE: Final = "```"
 _Piece = str | None
 
 
-def as_blocks(document: Document, marks: Marks) -> list[dict[str, Any]]:  # Any: Block Kit's JSON
+# Any: Block Kit's JSON.
+def as_blocks(document: Document, marks: Marks, *, most: int = MOST_BLOCKS) -> list[dict[str, Any]]:
     """Return the text as sections and dividers, none too long and not too many."""
     pieces = _pieces(document, marks)
     blocks = _packed(pieces)
-    if len(blocks) > MOST_BLOCKS:
+    if len(blocks) > most:
         blocks = _packed([marks.row.rule if piece is None else piece for piece in pieces])
-    return blocks[:MOST_BLOCKS]
+    return blocks[:most]
 
 
 def _pieces(document: Document, marks: Marks) -> list[_Piece]:

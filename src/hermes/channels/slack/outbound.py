@@ -67,7 +67,7 @@ def content_of(text: str, marks: Marks, choices: Sequence[Choice] = ()) -> Json:
     document = parse(text)
     buttons = [_button(choice, number) for number, choice in enumerate(choices)]
     under = [{"type": "actions", "elements": buttons}] if buttons else []
-    blocks = as_blocks(document, marks)[: MOST_BLOCKS - len(under)]
+    blocks = as_blocks(document, marks, most=MOST_BLOCKS - len(under))
     return {"text": marks.write(document) or text, "blocks": [*blocks, *under]}
 
 
