@@ -30,6 +30,7 @@ ONLY_ON: Mapping[str, tuple[str, ...]] = {
     # Matrix remembers its place in the stream, WhatsApp its people; the others have nothing to
     # remember here.
     "store.put_channel_state": ("matrix", "whatsapp"),
+    "store.trim_channel_state": ("whatsapp",),
     "wire.pigeon": PIGEONS,
     "wire.telegram": ("telegram", "hooked"),
     "wire.telegram_poll": ("telegram",),
@@ -107,7 +108,6 @@ WITHOUT_CONVERSATION = frozenset(
         "store.stand",
         "store.set_tier",
         "store.swap_model",
-        "store.trim_channel_state",
         "store.unlink_channel",
         "store.use_credential",
         "store.use_link_code",

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes.channel_kit.proof import check_proof
+from hermes.channel_kit.setup_calls import SetupCalls
 from hermes.channels.meta.channel import make_whatsapp
 from hermes.channels.meta.inbound import CallReader, read_whatsapp
 from hermes.channels.meta.pages import read_pages
@@ -29,8 +30,10 @@ from hermes.errors import (
     StoreRejected,
     Unauthenticated,
 )
+from hermes.message.ids import make_id
 from hermes.message.parts import AudioPart, Choice, ChoicesPart, FilePart, ImagePart, Media
-from hermes.plugins.manifest import load_manifest
+from hermes.net.client import HttpClient, HttpSettings
+from hermes.plugins.manifest import load_manifest, read_settings
 from hermes.ports.channel import ArrivedDelivery, HttpRequest, ReturnedDelivery
 from hermes.testing.channel_state import memory_state
 from hermes.testing.meta.platform import MetaStandIn
@@ -400,20 +403,51 @@ async def test_360dialog_has_its_own_address_header_and_proof() -> None:
 @pytest.mark.parametrize(
     ("left_out", "provider"),
     [
-        ("access_token", "meta"),
-        ("app_secret", "meta"),
-        ("verify_token", "meta"),
+        *((name, "meta") for name in ("access_token", "app_secret", "verify_token")),
         ("phone_number_id", "meta"),
-        ("api_key", "360dialog"),
-        ("webhook_secret", "360dialog"),
+        *((name, "360dialog") for name in ("api_key", "webhook_secret")),
     ],
 )
 def test_without_what_the_provider_needs_the_channel_does_not_start(
     left_out: str, provider: str
 ) -> None:
     given = {**MetaStandIn(provider=provider).settings, left_out: ""}
-    if provider == "meta" and left_out != "phone_number_id":
-        given["phone_number_id"] = "1"
 
     with pytest.raises(ConfigurationError, match=rf"platforms\.whatsapp\.{left_out}"):
         make_whatsapp(channel_setup("hermes.channels.meta", given, file="whatsapp.toml"))
+
+
+@pytest.mark.req("W9")
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("whatsapp", "The token is for Hermes (+1 555-078-3881)."),
+        ("instagram", "The token is that of the page Hermes (108700000000001)."),
+        ("messenger", "The token is that of the page Hermes (108700000000001)."),
+    ],
+)
+async def test_the_set_up_says_whose_the_token_is(name: str, shown: str) -> None:
+    site, client = MetaStandIn(name), HttpClient(HttpSettings(timeout_s=2.0))
+    manifest = load_manifest("hermes.channels.meta", f"{name}.toml")
+    await site.start()
+    try:
+        calls = SetupCalls(
+            client,
+            manifest.setup,
+            platform=name,
+            settings=read_settings(manifest, site.settings),
+            secrets=("access_token",),
+            make_id=make_id,
+            wire=manifest.rows,
+        )
+        proof = await calls.prove()
+        site.revoke()
+        with pytest.raises(ConfigurationError) as refused:
+            await calls.prove()
+    finally:
+        await client.close()
+        await site.stop()
+
+    assert proof is not None
+    assert proof.shows == shown
+    assert "not-a-real" not in str(refused.value)

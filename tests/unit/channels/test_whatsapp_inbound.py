@@ -9,7 +9,7 @@ from hermes.channels.meta.inbound import (
     CallReader,
     HeardMessage,
     MetaCall,
-    Proof,
+    SendProof,
     canonical_id,
     is_scoped,
     read_whatsapp,
@@ -195,9 +195,9 @@ def test_statuses_with_our_key_are_proofs_and_a_new_number_is_the_same_person() 
 
     assert read(moved, statuses=statuses) == MetaCall(
         proofs=(
-            Proof("o_1.0", "wamid.1"),
-            Proof("o_1.0", "wamid.3", "131047"),
-            Proof("o_1.0", "wamid.4", "failed"),
+            SendProof("o_1.0", "wamid.1"),
+            SendProof("o_1.0", "wamid.3", "131047"),
+            SendProof("o_1.0", "wamid.4", "failed"),
         ),
         same=(("491700", "493"),),
     )

@@ -19,7 +19,7 @@ from hermes.channel_kit.reply_window import ReplyWindow
 from hermes.channel_kit.webhook_door import WebhookDoor, keep_all
 from hermes.channel_kit.webhook_life import WebhookLife
 from hermes.channels.meta.client import GraphApi, Json
-from hermes.channels.meta.inbound import CallReader, HeardMessage, Proof, canonical_id
+from hermes.channels.meta.inbound import CallReader, HeardMessage, SendProof, canonical_id
 from hermes.channels.meta.outbound import WhatsAppWire
 from hermes.channels.meta.pages import PageWire
 from hermes.channels.meta.settings import MetaAccount, read_account
@@ -130,7 +130,7 @@ class MetaChannel:
             await self._ids.of(ids)
         await keep_all([await self._known(heard) for heard in call.heard], accept)
 
-    async def _tell(self, proof: Proof) -> None:
+    async def _tell(self, proof: SendProof) -> None:
         """Pass on what became of a message of ours."""
         if not proof.failed and self._setup.arrived is not None:
             told = ArrivedDelivery(key=proof.key, platform_message_id=proof.message_id)

@@ -29,7 +29,7 @@ _FILES: Final = ("image", "audio", "video", "document", "sticker")
 _ARRIVED: Final = frozenset({"sent", "delivered"})
 
 
-class Proof(msgspec.Struct, frozen=True):
+class SendProof(msgspec.Struct, frozen=True):
     """What the platform says of a message of ours: that it arrived, or the code of why it did not."""
 
     key: str
@@ -48,7 +48,7 @@ class MetaCall(msgspec.Struct, frozen=True, kw_only=True):
     """What one call holds; `same` are ids that are one person's."""
 
     heard: tuple[HeardMessage, ...] = ()
-    proofs: tuple[Proof, ...] = ()
+    proofs: tuple[SendProof, ...] = ()
     same: tuple[tuple[str, ...], ...] = ()
 
 
@@ -89,7 +89,7 @@ def read_body(body: bytes) -> Json:
 def read_whatsapp(body: bytes, reader: CallReader) -> MetaCall:
     """Return what a call of WhatsApp holds; messages of groups are none of ours."""
     heard: list[HeardMessage] = []
-    proofs: list[Proof] = []
+    proofs: list[SendProof] = []
     same: list[tuple[str, ...]] = []
     for value in _values(read_body(body), reader.own_id):
         proofs += _proofs(value)
@@ -116,13 +116,15 @@ def _values(found: Json, own_id: str) -> Iterator[Json]:
                 yield value
 
 
-def _proofs(value: Json) -> Iterator[Proof]:
+def _proofs(value: Json) -> Iterator[SendProof]:
     for status in objects_at(value, "statuses"):
         key, state = text_at(status, "biz_opaque_callback_data"), text_at(status, "status")
         if key and state in _ARRIVED:
-            yield Proof(key, text_at(status, "id"))
+            yield SendProof(key, text_at(status, "id"))
         elif key and state == "failed":
-            yield Proof(key, text_at(status, "id"), text_at(status, "errors.0.code") or "failed")
+            yield SendProof(
+                key, text_at(status, "id"), text_at(status, "errors.0.code") or "failed"
+            )
 
 
 def _person(message: Json, people: list[Json]) -> tuple[tuple[str, ...], str | None]:

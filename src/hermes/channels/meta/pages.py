@@ -10,7 +10,14 @@ from typing import Final
 from hermes.channel_kit.bodies import objects_at, text_at
 from hermes.channel_kit.events import event_type, part_of, raw_of, sent_at
 from hermes.channels.meta.client import Json
-from hermes.channels.meta.inbound import ROUTE, CallReader, HeardMessage, MetaCall, Proof, read_body
+from hermes.channels.meta.inbound import (
+    ROUTE,
+    CallReader,
+    HeardMessage,
+    MetaCall,
+    SendProof,
+    read_body,
+)
 from hermes.channels.meta.settings import MetaAccount
 from hermes.message.event import MessageEvent, PressedChoice, Reaction, ReplyContext
 from hermes.message.parts import Choice, Media, Part, TextPart
@@ -27,14 +34,14 @@ _TYPES: Final = {"image": "image/jpeg", "audio": "audio/mp4", "video": "video/mp
 def read_pages(body: bytes, reader: CallReader) -> MetaCall:
     """Return what a call holds; what the account itself has sent proves that it arrived."""
     heard: list[HeardMessage] = []
-    proofs: list[Proof] = []
+    proofs: list[SendProof] = []
     for entry in objects_at(read_body(body), "entry"):
         if reader.own_id not in ("", text_at(entry, "id")):
             continue
         for wire in objects_at(entry, "messaging"):
             key, sender = text_at(wire, "message.metadata"), text_at(wire, "sender.id")
             if _is_echo(wire) or sender == reader.own_id:
-                proofs += [Proof(key, text_at(wire, "message.mid"))] if key else []
+                proofs += [SendProof(key, text_at(wire, "message.mid"))] if key else []
             elif sender and (event := _event(wire, sender, reader)) is not None:
                 heard.append(HeardMessage(event, (sender,)))
     return MetaCall(heard=tuple(heard), proofs=tuple(proofs))

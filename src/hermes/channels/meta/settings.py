@@ -5,7 +5,6 @@ from typing import Any, Final
 
 import msgspec
 
-from hermes.errors import ConfigurationError
 from hermes.ports.channel_rows import ProofRow, WebhookRow
 from hermes.ports.channel_setup import ChannelSetup
 
@@ -14,10 +13,6 @@ _DIALOG_PROOF: Final = ProofRow(
     kind="shared", at="header:authorization", prefix="Bearer ", secret="webhook_secret"
 )
 _DIALOG: Final = "360dialog"
-_DIALOG_URL: Final = "https://waba-v2.360dialog.io"
-_META_URL: Final = "https://graph.facebook.com"
-_NEEDED: Final = ("access_token", "app_secret", "verify_token", "phone_number_id")
-_NEEDED_DIALOG: Final = ("api_key", "webhook_secret")
 
 
 class MetaAccount(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,25 +44,13 @@ class MetaAccount(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_account(setup: ChannelSetup) -> MetaAccount:
-    """Return the account of a set-up; raise `ConfigurationError` if something is missing."""
+    """Return the account of a set-up, whose settings were checked against its manifest."""
     given = setup.settings
     is_dialog = given.get("provider") == _DIALOG
-    # The id of a number is a setting of WhatsApp only: a page says its own.
-    for name in _NEEDED_DIALOG if is_dialog else _NEEDED:
-        if name in given and not given[name]:
-            raise ConfigurationError(
-                f"platforms.{setup.name}.{name}: expected a value, found none; without it messages can "
-                f"be neither proven nor sent. Set it (docs/channels/{setup.name}.md)"
-            )
-    base = str(given["base_url"] or (_DIALOG_URL if is_dialog else _META_URL))
-    if not base.startswith(("https://", "http://")):
-        raise ConfigurationError(
-            f"platforms.{setup.name}.base_url: expected an http or https address, found {base[:60]!r}"
-        )
     names = ("app_secret", "verify_token", "webhook_secret")
     account = MetaAccount(
         platform=setup.name,
-        base_url=base,
+        base_url=str(given["dialog_url" if is_dialog else "base_url"]),
         secrets={name: str(given.get(name) or "") for name in names},
         webhook=setup.rows.webhook or WebhookRow(),
         template=given.get("template") or "",

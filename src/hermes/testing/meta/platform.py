@@ -64,7 +64,7 @@ class MetaStandIn(Site):
     def settings(self) -> Mapping[str, Any]:
         """The settings that a channel needs to use it."""
         if self.provider == "360dialog":
-            return {"provider": "360dialog", "base_url": self.url, **_DIALOG}
+            return {"provider": "360dialog", "dialog_url": self.url, **_DIALOG}
         own = {"phone_number_id": self.rows.names["phone"]} if self.platform == "whatsapp" else {}
         return {"base_url": self.url, "access_token": self.tokens["bot"], **own, **_SECRETS}
 
@@ -255,8 +255,12 @@ class MetaStandIn(Site):
     def on_node(self, call: SiteCall) -> Json:
         """Return what is known of the account, or where a file is."""
         if call["node"] in ("me", self.rows.names["phone"]):
-            own = {"instagram_business_account": {"id": self.rows.names["instagram"]}}
-            own = {} if self.platform == "whatsapp" else own
+            own: Json = {
+                "name": "Hermes",
+                "instagram_business_account": {"id": self.rows.names["instagram"]},
+            }
+            if self.platform == "whatsapp":
+                own = {"verified_name": "Hermes", "display_phone_number": "+1 555-078-3881"}
             node = self.rows.names["phone" if self.platform == "whatsapp" else "page"]
             return {"id": node, **own}
         file = self.town.find_file(call["node"])
