@@ -25,11 +25,10 @@ from hermes.plugins.faults import fault_text
 from hermes.plugins.manifest import Manifest, ManifestFile, manifests_in, read_settings
 from hermes.plugins.registry import Platform, Registry
 from hermes.ports.channel import Capabilities, Channel, TellArrived, TellReturned
-from hermes.ports.channel_setup import ChannelSetup, MediaFiles, OfferedCommand
+from hermes.ports.channel_setup import ChannelSetup, MediaFiles
 from hermes.ports.channel_state import ChannelState, PlatformState
 from hermes.ports.clock import Clock
 from hermes.ports.outbox import OutboxStore
-from hermes.sessions.commands import BUILT_IN
 
 _CHANNELS: Final = "hermes.channels"
 # Plugins that come with Hermes and are listed in `plugins` like any other.
@@ -150,7 +149,6 @@ def make_one(
                 rows=platform.manifest.rows,
                 ca_bundle=str(settings.net.ca_bundle or ""),
                 ipv4_only=settings.ipv4_only,
-                commands=_offered(registry),
             )
         )
     if not isinstance(made, Channel):
@@ -166,13 +164,6 @@ def check_requirements(manifest: Manifest) -> None:
             f"platforms.{manifest.name}: {problem}, or disable the platform: without it the channel "
             "does not start"
         )
-
-
-def _offered(registry: Registry) -> tuple[OfferedCommand, ...]:
-    """Return the chat commands that a platform can list: the built-in ones and those of plugins."""
-    own = [OfferedCommand(name=one.name, about=one.about, use=one.use) for one in BUILT_IN]
-    plugged = registry.commands.values()
-    return (*own, *(OfferedCommand(name=it.name, about=it.about, use=it.use) for it in plugged))
 
 
 @contextmanager

@@ -30,14 +30,6 @@ class MediaFiles(Protocol):
         ...
 
 
-class OfferedCommand(msgspec.Struct, frozen=True, kw_only=True):
-    """A chat command as a platform can list it for people; `use` is what may follow its name."""
-
-    name: str
-    about: str
-    use: str = ""
-
-
 class ChannelSetup(msgspec.Struct, frozen=True, kw_only=True):
     """Everything a channel is made of.
 
@@ -49,8 +41,7 @@ class ChannelSetup(msgspec.Struct, frozen=True, kw_only=True):
     is set, and connects over IPv4 only if `ipv4_only` says so.
     `returned` is told of what comes back after it was sent, `arrived` of what the platform only later
     says to have arrived; either is durable once it returns.
-    `rows` are what the manifest says of the wire, for the parts of `channel_kit`. `commands` are the
-    chat commands, for platforms that list them.
+    `rows` are what the manifest says of the wire, for the parts of `channel_kit`.
     """
 
     name: str
@@ -69,7 +60,6 @@ class ChannelSetup(msgspec.Struct, frozen=True, kw_only=True):
     returned: TellReturned | None = None
     arrived: TellArrived | None = None
     rows: ChannelRows = ChannelRows()
-    commands: tuple[OfferedCommand, ...] = ()
 
 
 class Suggestion(msgspec.Struct, frozen=True):

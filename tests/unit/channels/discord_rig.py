@@ -11,7 +11,6 @@ from hermes.channels.discord.channel import DiscordChannel, make
 from hermes.message.parts import Part, TextPart
 from hermes.net.client import HttpClient, HttpSettings
 from hermes.ports.channel import ArrivedDelivery, Delivery, HttpRequest, HttpResponse, Target
-from hermes.ports.channel_setup import OfferedCommand
 from hermes.ports.channel_state import PlatformState
 from hermes.ports.clock import SystemClock
 from hermes.testing.channel_state import memory_state
@@ -20,10 +19,6 @@ from hermes.testing.setup_channel import channel_setup
 from tests.unit.channels.slack_rig import Inbox
 
 KEY = "o_0123456789abcdefghijklmn.0"
-COMMANDS = (
-    OfferedCommand(name="model", about="which model answers", use="[NAME | auto]"),
-    OfferedCommand(name="whoami", about="who you are to me"),
-)
 
 
 @dataclass
@@ -48,7 +43,7 @@ class Rig:
             clock=SystemClock(),
             state=self.state,
         )
-        return make(msgspec.structs.replace(setup, arrived=tell, commands=COMMANDS))
+        return make(msgspec.structs.replace(setup, arrived=tell))
 
     @asynccontextmanager
     async def connected(self, **settings: Any) -> AsyncIterator[DiscordChannel]:

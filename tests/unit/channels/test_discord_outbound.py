@@ -1,6 +1,7 @@
 """What is sent to Discord fits the schema that Discord publishes; so do the rules of the stand-in."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,20 +10,20 @@ import pytest
 
 from hermes.channel_kit.keys import packed_key
 from hermes.channels.discord.outbound import (
-    command_bodies,
     edited_body,
     message_body,
     posted_body,
     reaction_path,
 )
 from hermes.message.parts import Choice, ChoicesPart, TextPart
+from hermes.plugins.manifest import load_manifest
 from hermes.ports.channel import Delivery, Target
-from hermes.ports.channel_setup import OfferedCommand
 from hermes.sessions.commands import BUILT_IN
 from hermes.testing.call_rules import CallRules
 from hermes.testing.discord.platform import DiscordStandIn
 from hermes.testing.site import load_platform
 
+MANIFEST = load_manifest("hermes.channels.discord")
 PUBLISHED = json.loads((Path(__file__).parent / "discord_openapi.json").read_text())
 ROWS = load_platform("hermes.testing.discord")
 KEY = "o_0123456789abcdefghijklmn.12"
@@ -81,9 +82,11 @@ def test_choices_are_rows_of_buttons() -> None:
 @pytest.mark.req("W9")
 def test_changes_and_commands_fit_the_schema() -> None:
     check("update_message", edited_body("new"))
-    offered = [OfferedCommand(name=one.name, about=one.about, use=one.use) for one in BUILT_IN]
-    bodies = command_bodies([*offered, OfferedCommand(name="x", about="long " * 40, use="u" * 200)])
-    check("bulk_set_application_commands", bodies)
+    each = MANIFEST.setup.register[0].commands
+    assert each is not None
+    about = max((one.about for one in BUILT_IN), key=len)[: each.about_chars]
+    check("bulk_set_application_commands", [{**each.each, "name": "model", "description": about}])
+    assert all(re.fullmatch(each.names, one.name) for one in BUILT_IN)
     for answer in ({"type": 6}, {"type": 5, "data": {"flags": 64}}):
         check("create_interaction_response", answer)
     with pytest.raises(jsonschema_rs.ValidationError):
@@ -92,7 +95,7 @@ def test_changes_and_commands_fit_the_schema() -> None:
 
 @pytest.mark.req("W9")
 def test_a_reaction_is_part_of_an_address() -> None:
-    path = reaction_path(TARGET, "8", "done")
+    path = reaction_path(TARGET, "8", emoji="✅")
 
     assert path == "/channels/31/messages/8/reactions/%E2%9C%85/@me"
 

@@ -20,7 +20,11 @@ WALKS: Mapping[str, tuple[tuple[str, str], ...]] = {
         ("mode [poll/webhook] [poll]:", ""),
         ("Is this the right one?", ""),
     ),
-    "discord": (("bot_token:", "bot_token"),),
+    "discord": (
+        ("bot_token:", "bot_token"),
+        ("Is this the right one?", ""),
+        ("Do it now?", ""),
+    ),
     "slack": (
         ("bot_token:", "bot_token"),
         ("mode [socket/http] [socket]:", ""),

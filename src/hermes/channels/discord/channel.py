@@ -4,23 +4,20 @@ Fits `PushChannel`, `WebhookChannel` and every optional ability but drafts and h
 translates; retries, order and storage belong to the inbox and the outbox.
 """
 
-import hashlib
-import re
 from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
-import msgspec
 import structlog
 
 from hermes.channel_kit.attachments import attachments_of, read_attachment
 from hermes.channel_kit.bounded_map import BoundedMap
 from hermes.channel_kit.lifeline import Lifeline
 from hermes.channel_kit.multipart import UploadPart
-from hermes.channel_kit.refusals import as_shape
+from hermes.channel_kit.refusals import final_error, receipt_at
 from hermes.channel_kit.socket_session import SocketSession
 from hermes.channel_kit.webhook_door import WebhookDoor
-from hermes.channels.discord.client import DiscordApi, wrong_token
+from hermes.channels.discord.client import DiscordApi
 from hermes.channels.discord.gateway import GatewayWire
 from hermes.channels.discord.inbound import (
     Me,
@@ -29,7 +26,6 @@ from hermes.channels.discord.outbound import (
     PRIVATE,
     Json,
     channel_of,
-    command_bodies,
     edited_body,
     entries_of,
     info_of,
@@ -71,9 +67,8 @@ from hermes.ports.channel_rows import SocketRow, WebhookRow
 from hermes.ports.channel_setup import ChannelSetup
 from hermes.ports.directory import ChatEntry
 
-_COMMANDS: Final = "commands"
+_TOKEN: Final = "platforms.discord.bot_token"
 _GONE: Final = "10008"
-_KEY: Final = re.compile(r"[0-9a-fA-F]{64}")
 # The application may read the words of messages, also before Discord has checked it.
 _MAY_READ: Final = 1 << 18 | 1 << 19
 _MOST_REACTED: Final = 10_000
@@ -103,11 +98,6 @@ class DiscordChannel:
         key, row = self._setup.settings["public_key"], self._setup.rows.webhook
         if not key:
             return None
-        if _KEY.fullmatch(key) is None:
-            raise ConfigurationError(
-                "platforms.discord.public_key: expected 64 hexadecimal digits, as 'General Information' "
-                f"on the application's page shows them, found {len(key)} characters"
-            )
         return WebhookDoor(
             row or WebhookRow(),
             platform=PLATFORM,
@@ -126,7 +116,6 @@ class DiscordChannel:
         await self.disconnect()
         self._life.begin()
         me = await self._who_am_i()
-        await self._register(me)
         receiver = GatewayReceiver(self._setup, self._api, me=me, accept=accept, life=self._life)
         wire = GatewayWire(
             self._api.gateway,
@@ -178,7 +167,7 @@ class DiscordChannel:
             user = await self._api.get("/users/@me", WireUser)
             application = await self._api.get("/applications/@me", WireNamed)
         except DeliveryRejected as error:
-            raise (wrong_token(error) if error.credential else error) from None
+            raise final_error(error, setting=_TOKEN) from None
         if self._setup.settings["message_content"] and not application.flags & _MAY_READ:
             raise ConfigurationError(
                 "discord: the bot may not read messages in servers: switch on 'Message Content Intent' "
@@ -187,26 +176,9 @@ class DiscordChannel:
             )
         return Me(user_id=user.id, application_id=application.id, account=self._setup.account)
 
-    async def _register(self, me: Me) -> None:
-        """Offer the slash commands, if they are not those that Discord has already."""
-        if not self._setup.settings["register_commands"] or not self._setup.commands:
-            return
-        body = command_bodies(self._setup.commands)
-        known = hashlib.sha256(msgspec.json.encode([me.application_id, body])).digest()
-        if await self._setup.state.get(_COMMANDS) == known:
-            return
-        try:
-            path = f"/applications/{me.application_id}/commands"
-            await self._api.call("PUT", path, json=body)
-        except DeliveryError as error:
-            # They can be typed as messages, and the next connection tries again.
-            _log.warning("discord.commands_not_registered", problem=str(error)[:200])
-        else:
-            await self._setup.state.put(_COMMANDS, known)
-
     def _refused(self, error: DeliveryError) -> None:
         if error.credential:
-            self._life.end(wrong_token(error))
+            self._life.end(final_error(error, setting=_TOKEN))
 
     def glance(self, headers: Mapping[str, str], *, path: str) -> None:
         """Raise for a call that is unsigned, or not recent."""
@@ -229,10 +201,12 @@ class DiscordChannel:
         content = await self._converted(text_of(delivery.parts))
         body = message_body(delivery, content, files=[one.name for one in files.values()])
         if delivery.handle is not None:
-            return _receipt(await self._answer_privately(delivery, body, files))
+            found = await self._answer_privately(delivery, body, files)
+            return receipt_at(found, "id", platform=PLATFORM)
         path = f"/channels/{channel_of(delivery.target)}/messages"
         options = _as_sent(posted_body(delivery, body), files)
-        return _receipt(await self._api.call("POST", path, limit=path, **options))
+        found = await self._api.call("POST", path, limit=path, **options)
+        return receipt_at(found, "id", platform=PLATFORM)
 
     async def _answer_privately(self, delivery: Delivery, body: Json, files: Files) -> Any:
         """Answer who used a command: its first message fills in the answer that was promised."""
@@ -274,10 +248,13 @@ class DiscordChannel:
     async def react(self, target: Target, platform_message_id: str, name: ReactionName) -> None:
         """Put a reaction on a message, in place of the bot's one before."""
         before = self._reacted.get(platform_message_id)
-        await self._api.call("PUT", reaction_path(target, platform_message_id, name))
+        await self._api.call("PUT", self._reaction(target, platform_message_id, name))
         self._reacted.put(platform_message_id, name)
         if before not in (None, name):
-            await self._api.call("DELETE", reaction_path(target, platform_message_id, before))
+            await self._api.call("DELETE", self._reaction(target, platform_message_id, before))
+
+    def _reaction(self, target: Target, message_id: str, name: ReactionName) -> str:
+        return reaction_path(target, message_id, emoji=self._setup.rows.reactions[name])
 
     async def fetch(self, media: Media, *, limit: int) -> bytes:
         """Return the bytes of a file of a message."""
@@ -311,7 +288,3 @@ def make(setup: ChannelSetup) -> DiscordChannel:
 
 def _as_sent(body: Json, files: Files) -> dict[str, Any]:
     return {"form": {"payload_json": body}, "files": files} if files else {"json": body}
-
-
-def _receipt(found: Any) -> Receipt:
-    return Receipt(as_shape(found, WireNamed, platform=PLATFORM, method="messages").id)

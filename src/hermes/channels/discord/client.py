@@ -7,7 +7,7 @@ from hermes.channel_kit.api import Api
 from hermes.channel_kit.bounded_map import BoundedMap
 from hermes.channel_kit.refusals import as_shape
 from hermes.channels.discord.wire import PLATFORM
-from hermes.errors import ConfigurationError, DeliveryError, FailureClass, NotDelivered
+from hermes.errors import FailureClass, NotDelivered
 from hermes.net.platform_call import PlatformAnswer
 from hermes.ports.channel_setup import ChannelSetup
 
@@ -86,11 +86,3 @@ class DiscordApi:
             return
         if 0 < seconds <= _LIMIT_S:
             self._until.put(limit, self._setup.clock.monotonic() + seconds, lasts_s=seconds)
-
-
-def wrong_token(error: DeliveryError) -> ConfigurationError:
-    """Return the error that stops the channel, as Discord does not accept the token."""
-    return ConfigurationError(
-        f"platforms.discord.bot_token: Discord refused it ({error}); copy a new one with 'Reset Token' "
-        "under 'Bot' on the application's page, and start the gateway again"
-    )

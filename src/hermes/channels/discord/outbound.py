@@ -8,19 +8,16 @@ from hermes.channel_kit.keys import packed_key
 from hermes.channels.discord.wire import WireChannel
 from hermes.errors import DeliveryRejected, FailureClass
 from hermes.message.parts import Choice, choices_of
-from hermes.ports.channel import ChatInfo, Delivery, ReactionName, Target
-from hermes.ports.channel_setup import OfferedCommand
+from hermes.ports.channel import ChatInfo, Delivery, Target
 from hermes.ports.directory import ChatEntry
 
 Json = dict[str, Any]
 NONCE_CHARS: Final = 25
 # Nobody is pinged by what a model writes, nor by being answered.
 QUIET: Final[Mapping[str, Any]] = {"parse": [], "replied_user": False}
-REACTIONS: Final[Mapping[ReactionName, str]] = {"seen": "👀", "working": "⏳", "done": "✅"}
 PRIVATE: Final = 1 << 6
 _STYLES: Final = {"plain": 2, "good": 3, "bad": 4}
 _IN_ROW: Final = 5
-_ABOUT_CHARS: Final = 100
 # Text channels, announcements, and threads of both.
 _WRITABLE: Final = frozenset({0, 5, 10, 11, 12})
 
@@ -63,24 +60,10 @@ def edited_body(content: str) -> Json:
     return {"content": content, "allowed_mentions": QUIET, "components": []}
 
 
-def reaction_path(target: Target, message_id: str, name: ReactionName) -> str:
+def reaction_path(target: Target, message_id: str, *, emoji: str) -> str:
     """Return where the bot's own reaction to a message is."""
-    emoji = quote(REACTIONS[name], safe="")
-    return f"/channels/{channel_of(target)}/messages/{message_id}/reactions/{emoji}/@me"
-
-
-def command_bodies(commands: Iterable[OfferedCommand]) -> list[Json]:
-    """Return the slash commands, for servers and direct chats with the bot."""
-    return [
-        {
-            "name": one.name,
-            "description": one.about[:_ABOUT_CHARS],
-            "type": 1,
-            "contexts": [0, 1],
-            "options": [_option(one.use)] if one.use else [],
-        }
-        for one in commands
-    ]
+    name = quote(emoji, safe="")
+    return f"/channels/{channel_of(target)}/messages/{message_id}/reactions/{name}/@me"
 
 
 def entries_of(channels: Iterable[WireChannel], *, platform: str, guild: str) -> list[ChatEntry]:
@@ -113,7 +96,3 @@ def _rows(choices: tuple[Choice, ...]) -> list[Json]:
     ]
     starts = range(0, len(buttons), _IN_ROW)
     return [{"type": 1, "components": buttons[at : at + _IN_ROW]} for at in starts]
-
-
-def _option(use: str) -> Json:
-    return {"type": 3, "name": "text", "description": use[:_ABOUT_CHARS], "required": False}
