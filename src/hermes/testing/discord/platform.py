@@ -39,7 +39,8 @@ class DiscordStandIn(DiscordPeople):
     """One bot; `mode` is how its interactions reach it."""
 
     kinds: ClassVar[Kinds] = {
-        "id": lambda value: isinstance(value, str) and value.isdecimal(),
+        # Discord writes ids as texts and takes numbers, too; discord.py sends some.
+        "id": lambda value: isinstance(value, str | int) and str(value).isdecimal(),
         "nonce": lambda value: isinstance(value, str | int) and len(str(value)) <= 25,
     }
 
@@ -108,7 +109,8 @@ class DiscordStandIn(DiscordPeople):
         """Replace the slash commands."""
         given: list[Json] = msgspec.json.decode(await call.request.read())
         for one in given:
-            self._rules.check_object("command", one)
+            told = {name: value for name, value in one.items() if value is not None}
+            self._rules.check_object("command", told)
             is_named = _COMMAND.fullmatch(str(one.get("name"))) is not None
             if not is_named or not 1 <= len(one.get("description", "")) <= 100:
                 raise SiteRefusal("parameter", f"the command {one.get('name')}")
@@ -138,7 +140,7 @@ class DiscordStandIn(DiscordPeople):
         if known is not None:
             return known
         self.pace(chat.id)
-        answered = call.get("message_reference", {}).get("message_id")
+        answered = str(call.get("message_reference", {}).get("message_id", ""))
         is_there = answered in self.town.messages.get(chat.id, {})
         if answered and not is_there and call["message_reference"].get("fail_if_not_exists", True):
             raise SiteRefusal("parameter", "message_reference: unknown message")
