@@ -6,6 +6,18 @@ SEEDS: dict[str, tuple[bytes, ...]] = {
         b'"from":{"id":4,"is_bot":false,"first_name":"A"},"text":"hi @b",'
         b'"entities":[{"type":"mention","offset":3,"length":2}]}}',
     ),
+    "discord": (
+        b'{"op":0,"t":"MESSAGE_CREATE","s":2,"d":{"id":"10","channel_id":"3","guild_id":"4",'
+        b'"author":{"id":"5","username":"ada"},"content":"<@1> hi","mentions":[{"id":"1"}],'
+        b'"attachments":[{"url":"https://cdn.discordapp.com/a","size":1}]}}',
+        b'{"op":0,"t":"READY","s":1,"d":{"session_id":"s","resume_gateway_url":"wss://x.discord.gg"}}',
+        b'{"op":10,"d":{"heartbeat_interval":41250}}',
+        b'{"id":"10","application_id":"2","type":2,"token":"t","channel_id":"3","user":{"id":"5"},'
+        b'"data":{"name":"model","options":[{"name":"text","value":"fast"}]}}',
+        b'{"id":"10","application_id":"2","type":3,"token":"t","channel_id":"3","guild_id":"4",'
+        b'"member":{"user":{"id":"5"},"nick":"A"},"data":{"custom_id":"v"},"message":{"id":"9"}}',
+        b'{"user_id":"5","channel_id":"3","message_id":"9","emoji":{"id":null,"name":"x"}}',
+    ),
     "slack": (
         b'{"type":"event_callback","event":{"type":"message","channel":"C1LAB","user":"U1ADA",'
         b'"text":"<@U0BOT> hello <https://x.org|x>","ts":"1700000000.000100"}}',

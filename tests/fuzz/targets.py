@@ -9,8 +9,19 @@ from typing import Any
 
 import msgspec
 
+from hermes.channel_kit.bodies import decode as decode_body
 from hermes.channel_kit.bodies import decode_form
 from hermes.channel_kit.proof import check_proof
+from hermes.channels.discord.gateway import GatewayWire
+from hermes.channels.discord.inbound import Me as DiscordMe
+from hermes.channels.discord.inbound import interaction_event as discord_interaction
+from hermes.channels.discord.inbound import message_event as discord_message
+from hermes.channels.discord.inbound import reaction_event as discord_reaction
+from hermes.channels.discord.wire import WireChannel as DiscordPlace
+from hermes.channels.discord.wire import WireFrame as DiscordFrame
+from hermes.channels.discord.wire import WireInteraction as DiscordInteraction
+from hermes.channels.discord.wire import WireMessage as DiscordMessage
+from hermes.channels.discord.wire import WireReaction as DiscordReaction
 from hermes.channels.email.addresses import MailAddress
 from hermes.channels.email.bounces import Bounce
 from hermes.channels.email.client import MailConnection
@@ -89,6 +100,8 @@ assert _HOOK.proof is not None
 _TELEGRAM = _HOOK.proof
 _META = CallReader(platform="whatsapp", account="a", own_id="", now=1.0)
 _SMALLEST = 40
+_DISCORD = DiscordMe(user_id="1", application_id="2", account="a")
+_DISCORD_PLACE = DiscordPlace(id="3", guild_id="4")
 
 
 def telegram(data: bytes) -> None:
@@ -97,6 +110,46 @@ def telegram(data: bytes) -> None:
     migration_of(update)
     for event in telegram_events(update, bot=_BOT, account="a", now=1.0, raw=msgspec.Raw(data)):
         _keep(event)
+
+
+def discord(data: bytes) -> None:
+    """Read a frame of the gateway and what it holds, and an interaction that comes by HTTP."""
+    for reader in (_discord_frame, _discord_interaction, _discord_message, _discord_reaction):
+        try:
+            reader(data)
+        except Refused:
+            continue
+
+
+def _discord_frame(data: bytes) -> None:
+    # The address alone is asked for; nothing that is read here needs the API.
+    wire = GatewayWire(None, token="t", user_id="1", reads_content=True, events=frozenset({"X"}))  # type: ignore[arg-type]
+    wire.read(data)
+    held = bytes(decode_body(data, DiscordFrame, platform="discord").d)
+    for reader in (_discord_interaction, _discord_message, _discord_reaction):
+        try:
+            reader(held)
+        except Refused:
+            continue
+
+
+def _discord_message(data: bytes) -> None:
+    found = decode_body(data, DiscordMessage, platform="discord")
+    raw = msgspec.Raw(b"{}")
+    _keep(discord_message(found, me=_DISCORD, place=_DISCORD_PLACE, now=1.0, raw=raw))
+
+
+def _discord_interaction(data: bytes) -> None:
+    found = decode_body(data, DiscordInteraction, platform="discord")
+    _keep(discord_interaction(found, me=_DISCORD, place=_DISCORD_PLACE, now=1.0, handle=None))
+
+
+def _discord_reaction(data: bytes) -> None:
+    found = decode_body(data, DiscordReaction, platform="discord")
+    event = discord_reaction(
+        found, me=_DISCORD, place=_DISCORD_PLACE, is_removed=False, name="r1", now=1.0
+    )
+    _keep(event)
 
 
 def slack(data: bytes) -> None:
@@ -318,6 +371,7 @@ def _keep(event: MessageEvent | None) -> None:
 
 TARGETS: dict[str, Callable[[bytes], None]] = {
     "telegram": telegram,
+    "discord": discord,
     "slack": slack,
     "matrix": matrix,
     "meta": meta,

@@ -342,7 +342,7 @@ def _chunk(
     marked = [seen for seen in shown if seen.startswith(REPEAT_PREFIX)]
     if delivery.state == "dead":
         return
-    can_be_sure = mode.keys or mode.history or mode.place == "matrix"
+    can_be_sure = mode.keys or mode.history or mode.place in ("matrix", "discord")
     # WhatsApp tells of what arrived, and nothing of what never did: that is marked, and stands once.
     proves = can_be_sure or mode.place == "whatsapp"
     if (can_be_sure and marked) or (proves and len(posts) > 1):

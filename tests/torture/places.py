@@ -16,6 +16,7 @@ from hermes.message.markup.plain import plain
 from hermes.outbox.chunks import split
 from hermes.outbox.marks import REPEAT_PREFIX
 from hermes.plugins.manifest import load_manifest
+from hermes.testing.discord.platform import DiscordStandIn, read_discord
 from hermes.testing.matrix.people import MatrixStandIn, room_id
 from hermes.testing.meta.platform import MetaStandIn, as_read
 from hermes.testing.push.platform import SamplePlatform
@@ -29,6 +30,7 @@ from tests.torture.workload import PICTURE, Said
 
 LOBBY = "lobby"
 _numbers = count(1)
+_DISCORD = Marks(load_manifest("hermes.channels.discord").markup)
 _TELEGRAM = Marks(load_manifest("hermes.channels.telegram").markup)
 _WHATSAPP = Marks(load_manifest("hermes.channels.meta", "whatsapp.toml").markup)
 
@@ -250,6 +252,41 @@ class WhatsAppPlace(_OwnPlace):
         )
 
 
+class DiscordPlace(_OwnPlace):
+    """One bot on one Discord, whose gateway numbers what it tells."""
+
+    platform = "discord"
+
+    def __init__(self) -> None:
+        self._discord = DiscordStandIn(heartbeat_s=0.05)
+        self._discord.tokens["bot"] = f"not-a-real-token-{_own_number()}"
+        super().__init__(self._discord)
+
+    @property
+    def settings(self) -> Mapping[str, object]:
+        return {**self._discord.settings, "bot_token": self._discord.tokens["bot"]}
+
+    async def open(self, chats: Iterable[str], *, closed: str) -> None:
+        await self._discord.start()
+        town = self._discord.town
+        for chat in (*chats, closed):
+            opened = town.open_chat(chat, user=town.open_person(chat))
+            town.chats[opened].refuses = "no_direct_messages" if chat == closed else ""
+        self._names = {chat: town.find_chat(chat).id for chat in (*chats, closed)}
+
+    async def say(self, said: Said) -> str:
+        return await self._discord.say(_spoken(said))
+
+    def posted(self, chats: set[str]) -> tuple[PostedMessage, ...]:
+        return self._posts(self._names, chats)
+
+    def shown(self, text: str) -> tuple[str, ...]:
+        limit = 2000 - len(REPEAT_PREFIX)
+        return tuple(
+            read_discord(_DISCORD.write(parse(part))).strip() for part in split(text, limit=limit)
+        )
+
+
 def _own_number() -> int:
     """Return a number that no story beside has: a credential is one gateway's alone."""
     return os.getpid() * 100_000 + next(_numbers)
@@ -265,4 +302,5 @@ PLACES: Mapping[str, Callable[[], Place]] = {
     "hooked": lambda: TelegramPlace(is_hooked=True),
     "matrix": MatrixPlace,
     "whatsapp": WhatsAppPlace,
+    "discord": DiscordPlace,
 }

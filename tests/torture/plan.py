@@ -24,18 +24,19 @@ ONLY_ON: Mapping[str, tuple[str, ...]] = {
     "store.delivery_hold": ("plain",),
     "channel.find": ("history",),
     # Only a platform that tells later what arrived has it told to the store.
-    "store.delivery_arrived": ("whatsapp",),
+    "store.delivery_arrived": ("whatsapp", "discord"),
     # Nobody shuts a Matrix bot out of a room here.
-    "store.delivery_dead": (*PIGEONS, "telegram", "hooked", "whatsapp"),
-    # Matrix remembers its place in the stream, WhatsApp its people; the others have nothing to
-    # remember here.
-    "store.put_channel_state": ("matrix", "whatsapp"),
+    "store.delivery_dead": (*PIGEONS, "telegram", "hooked", "whatsapp", "discord"),
+    # Matrix and Discord remember their place in the stream, WhatsApp its people; the others have nothing
+    # to remember here.
+    "store.put_channel_state": ("matrix", "whatsapp", "discord"),
     "store.trim_channel_state": ("whatsapp",),
     "wire.pigeon": PIGEONS,
     "wire.telegram": ("telegram", "hooked"),
     "wire.telegram_poll": ("telegram",),
     "wire.matrix": ("matrix",),
     "wire.whatsapp": ("whatsapp",),
+    "wire.discord": ("discord",),
 }
 # Passed by no conversation; `store_kills` kills a process inside each of them.
 WITHOUT_CONVERSATION = frozenset(

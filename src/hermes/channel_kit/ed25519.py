@@ -33,6 +33,11 @@ def signature_by(key: str, signed: bytes) -> str:
     return _private_key(key).sign(signed).hex()
 
 
+def public_key_of(private: str) -> str:
+    """Return the public key of a private one, both in hex."""
+    return _private_key(_HEX + private).public_key().public_bytes_raw().hex()
+
+
 @lru_cache(maxsize=64)
 def _public_key(key: str) -> Ed25519PublicKey | None:
     if not key.startswith(_HEX):

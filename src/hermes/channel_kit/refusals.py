@@ -4,7 +4,7 @@ The first row that fits counts; if none does, the HTTP status says what follows.
 written here, so that every platform tells the same thing in the same words. Pure.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -43,6 +43,7 @@ class ApiAnswer(msgspec.Struct, frozen=True, kw_only=True):
     code: str = ""
     sentence: str = ""
     retry_after: float | None = None
+    headers: Mapping[str, str] = {}
 
 
 def read_answer(answer: PlatformAnswer, row: AnswerRow, *, mask: Mask = str) -> ApiAnswer:
@@ -57,6 +58,7 @@ def read_answer(answer: PlatformAnswer, row: AnswerRow, *, mask: Mask = str) -> 
         code=_words(field_of(found, row.code), _LONGEST_CODE, mask) if row.code else "",
         sentence=_words(field_of(found, row.says), _LONGEST_SENTENCE, mask) if row.says else "",
         retry_after=answer.retry_after if seconds is None else seconds,
+        headers=answer.headers,
     )
 
 
@@ -154,6 +156,7 @@ def _fits(row: RefusalRow, said: ApiAnswer, method: str) -> bool:
         and (not row.status or row.status == said.status)
         and (not row.code or said.code in row.code.split())
         and (not row.says or _says_one_of(said.sentence.lower(), row.says))
+        and (not row.has or field_of(said.found, row.has) is True)
     )
 
 

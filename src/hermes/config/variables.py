@@ -59,6 +59,10 @@ WELL_KNOWN: Mapping[str, WellKnownVariable] = {
             "TELEGRAM_WEBHOOK_SECRET", ("platforms", "telegram", "extra", "webhook_secret")
         ),
         WellKnownVariable(
+            "DISCORD_BOT_TOKEN", ("platforms", "discord", "extra", "bot_token"), "discord"
+        ),
+        WellKnownVariable("DISCORD_PUBLIC_KEY", ("platforms", "discord", "extra", "public_key")),
+        WellKnownVariable(
             "MATRIX_ACCESS_TOKEN", ("platforms", "matrix", "extra", "access_token"), "matrix"
         ),
         WellKnownVariable("MATRIX_HOMESERVER", ("platforms", "matrix", "extra", "homeserver")),

@@ -93,9 +93,10 @@ class WebhookRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 class RefusalRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a refused call means; the first row that fits counts, and without one the status.
 
-    A row fits if each of `call`, `status`, `code` and `says` that is set does: the name of the call and
-    the platform's own code (one of several, between spaces), the HTTP status, a piece of its sentence
-    (in small letters, one of several between `|`). `then` is what follows: `retry` (it did not
+    A row fits if each of `call`, `status`, `code`, `says` and `has` that is set does: the name of the
+    call and the platform's own code (one of several, between spaces), the HTTP status, a piece of its
+    sentence (in small letters, one of several between `|`), a field of the answer that is true. `then`
+    is what follows: `retry` (it did not
     arrive and is sent again), `reject` (it never will arrive), `unknown` (it may have arrived), `done`
     (it is as it should be). `hint` says what to do, `wide` that the whole platform must wait, `wait_s`
     for how long if the platform does not say.
@@ -107,6 +108,7 @@ class RefusalRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     status: int = 0
     code: str = ""
     says: str = ""
+    has: str = ""
     credential: bool = False
     wide: bool = False
     wait_s: float = 0.0

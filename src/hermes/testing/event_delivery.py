@@ -375,14 +375,33 @@ class ResumableSocket(EventSocket):
         self.confirmed = 0
 
     async def emit(self, frame: Callable[[int], Json]) -> None:
-        """Send the frame of the next number to who is ready; return once the app has confirmed it."""
+        """Send the frame of the next number; return once the app has confirmed it.
+
+        It waits for the first session, and happens again in the next one if its own is over before.
+        """
+        async with asyncio.timeout(_MAX_WAIT_S):
+            while True:
+                async with self._changed:
+                    await self._changed.wait_for(lambda: self.session)
+                session, number = self.session, await self.send_next(frame)
+                if await self._is_confirmed(session, number):
+                    return
+
+    async def _is_confirmed(self, session: str, number: int) -> bool:
+        """Wait until a number is confirmed, or its session is over."""
+        async with self._changed:
+            await self._changed.wait_for(
+                lambda: self.session != session or self.confirmed >= number
+            )
+        return self.session == session
+
+    async def send_next(self, frame: Callable[[int], Json]) -> int:
+        """Send the frame of the next number to who is ready; return the number."""
         number = len(self.frames) + 1
         self.frames.append(frame(number))
         for connection in tuple(one for one in self.connections if one.is_ready):
-            await self.send(connection, self.frames[-1])
-        async with asyncio.timeout(_MAX_WAIT_S), self._changed:
-            while self.confirmed < number:
-                await self._changed.wait()
+            await self.send(connection, self.frames[number - 1])
+        return number
 
     async def confirm(self, number: int) -> None:
         """Take the app's word that it has everything up to this number."""

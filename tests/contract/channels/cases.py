@@ -6,6 +6,7 @@ import msgspec
 
 from hermes.plugins.manifest import load_capabilities
 from hermes.ports.channel import Capabilities
+from hermes.testing.discord.platform import DiscordStandIn
 from hermes.testing.email.server import EmailStandIn
 from hermes.testing.irc.server import IrcStandIn
 from hermes.testing.matrix.people import MatrixStandIn
@@ -16,6 +17,7 @@ from hermes.testing.telegram.platform import TelegramStandIn
 from hermes.testing.webhook.machine import MachineStandIn
 from tests.contract.channels.house import Case
 
+_discord = partial(load_capabilities, "hermes.channels.discord")
 _email = partial(load_capabilities, "hermes.channels.email")
 _irc = partial(load_capabilities, "hermes.contrib.irc")
 _matrix = partial(load_capabilities, "hermes.channels.matrix")
@@ -59,6 +61,7 @@ CASES: tuple[Case, ...] = (
         _slack,
         is_webhook=True,
     ),
+    Case("discord", "discord", DiscordStandIn, _discord),
     Case("webhook", "webhook", MachineStandIn, _webhook, is_webhook=True, is_machine=True),
     Case("whatsapp", "whatsapp", MetaStandIn, _meta["whatsapp"], is_webhook=True, proves="always"),
     Case(

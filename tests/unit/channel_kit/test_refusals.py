@@ -114,6 +114,21 @@ def test_a_refused_credential_is_the_operators_matter_and_nothing_else_is() -> N
     assert final_error(other, setting="platforms.example.token") is other
 
 
+@pytest.mark.parametrize("is_wide", [True, False, None, "true"])
+def test_a_row_can_ask_for_a_field_that_is_true(is_wide: object) -> None:
+    rows = (
+        RefusalRow(status=429, has="global", then="retry", wide=True),
+        RefusalRow(status=429, then="retry"),
+    )
+    body = msgspec.json.encode({"global": is_wide, "retry_after": 2.5})
+    said = read_answer(PlatformAnswer(status=429, body=body), AnswerRow(wait="retry_after"))
+
+    found = failure_by(said, rows, platform="example")
+
+    assert found is not None
+    assert (found.platform_wide, found.retry_after) == (is_wide is True, 2.5)
+
+
 def test_the_first_row_that_fits_counts() -> None:
     found = failure(401, {"error": {"code": 131026}})
 

@@ -9,6 +9,11 @@ from hermes.ports.channel_rows import RateRow
 PUBLISHED = {
     "hermes.channels.telegram": (30.0, 1.0, 3.0),  # the Bot API's FAQ: 30/s, 1/s, 20 a minute
     "hermes.channels.slack": (0.0, 1.0, 1.0),  # chat.postMessage: one a second to a channel
+    "hermes.channels.discord": (
+        50.0,
+        1.0,
+        1.0,
+    ),  # 50 calls/s in all, 5 messages in 5 s to a channel
     "hermes.contrib.irc": (0.5, 2.0, 2.0),  # servers' flood protection: a line in two seconds
     "hermes.channels.sms": (0.0, 1.0, 0.0),  # Twilio: one segment a second from a long number
     # The Cloud API: 80/s from a number; to one person 45 at once, and then one in 6 s.

@@ -20,6 +20,7 @@ from tests.unit.cli.conftest import Hermes
 @pytest.mark.parametrize(
     ("told", "way"),
     [
+        ("discord", "environment"),
         ("email", "environment"),
         ("irc", "environment"),
         ("matrix", "environment"),

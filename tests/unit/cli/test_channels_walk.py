@@ -20,6 +20,11 @@ WALKS: Mapping[str, tuple[tuple[str, str], ...]] = {
         ("mode [poll/webhook] [poll]:", ""),
         ("Is this the right one?", ""),
     ),
+    "discord": (
+        ("bot_token:", "bot_token"),
+        ("Is this the right one?", ""),
+        ("Do it now?", ""),
+    ),
     "slack": (
         ("bot_token:", "bot_token"),
         ("mode [socket/http] [socket]:", ""),
@@ -70,6 +75,7 @@ WALKS: Mapping[str, tuple[tuple[str, str], ...]] = {
 # What only a stand-in needs to be told.
 NEAR: Mapping[str, tuple[str, ...]] = {
     "telegram": ("api_url",),
+    "discord": ("base_url",),
     "slack": ("base_url",),
     "matrix": (),
     "email": ("imap_port", "smtp_port"),

@@ -1,0 +1,1 @@
+"""Discord: the gateway and HTTP interactions in, the HTTP API out."""
