@@ -67,6 +67,7 @@ class Rig:
                 make_id=lambda kind: f"{kind}_{next(self._numbers)}",
                 media=self.media_cache,
                 state=self.state,
+                rows=manifest.rows,
             )
         )
         self.channels.append(channel)

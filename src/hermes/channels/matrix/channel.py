@@ -2,16 +2,15 @@
 transaction id.
 """
 
-import asyncio
 from typing import Final
 
 import structlog
 
 from hermes.channel_kit.attachments import read_attachment
-from hermes.channels.matrix.client import MatrixClient
+from hermes.channel_kit.lifeline import Lifeline
+from hermes.channels.matrix.client import Content, MatrixClient
 from hermes.channels.matrix.inbound import Bot, media_place
 from hermes.channels.matrix.outbound import (
-    Content,
     check_size,
     edit_content,
     media_content,
@@ -19,6 +18,8 @@ from hermes.channels.matrix.outbound import (
     text_content,
     with_relation,
 )
+from hermes.channels.matrix.room_events import RoomEvents
+from hermes.channels.matrix.rooms import RoomBook
 from hermes.channels.matrix.settings import MatrixSettings, read_settings
 from hermes.channels.matrix.sync_loop import SyncLoop
 from hermes.channels.matrix.sync_state import SyncState, SyncStateKeeper
@@ -28,7 +29,6 @@ from hermes.errors import (
     DeliveryError,
     DeliveryRejected,
     FailureClass,
-    HermesError,
     NetError,
     Overloaded,
 )
@@ -38,8 +38,6 @@ from hermes.ports.channel_setup import ChannelSetup
 from hermes.ports.directory import ChatEntry
 
 _TYPING_S: Final = 20.0
-# How long after its poll the stream may be silent before it counts as not receiving.
-_SILENCE_S: Final = 45.0
 _Attached = ImagePart | AudioPart | FilePart
 _log = structlog.get_logger(__name__)
 
@@ -53,63 +51,58 @@ class MatrixChannel:
         self._setup = setup
         self._settings = settings
         self._client = MatrixClient(
-            setup.client, settings.homeserver, on_revoked=self._credential_gone
+            setup.client,
+            settings.homeserver,
+            rows=setup.rows,
+            make_id=setup.make_id,
+            on_revoked=self._credential_gone,
         )
         # Turns resumed after a restart fetch their pictures before the stream is open.
         self._client.token = settings.access_token or ""
         self._keeper = SyncStateKeeper(setup.state)
+        self._life = Lifeline(setup.name)
+        self._events: RoomEvents | None = None
         self._sync_loop: SyncLoop | None = None
-        self._task: asyncio.Task[None] | None = None
-        self._gone = asyncio.Event()
-        self._why: HermesError | None = None
         self._user_id = ""
         self._typing: set[str] = set()
 
     async def connect(self, accept: Accept) -> None:
         """Sign in, load the rooms, and start receiving."""
         await self.disconnect()
-        self._gone.clear()
-        self._why = None
+        self._life.begin()
         kept = await self._sign_in(await self._keeper.load())
+        bot = Bot(kept.user_id, await self._client.display_name(kept.user_id))
+        events = RoomEvents(self._client, accept, bot=bot, setup=self._setup, kept=kept)
         sync_loop = SyncLoop(
             self._client,
-            accept,
-            bot=Bot(kept.user_id, await self._client.display_name(kept.user_id)),
-            account=self._setup.account,
+            events,
             settings=self._settings,
             keeper=self._keeper,
             kept=kept,
             clock=self._setup.clock,
         )
         await sync_loop.look_around()
-        self._sync_loop = sync_loop
-        self._task = asyncio.create_task(self._listen(sync_loop), name="matrix stream")
+        self._events, self._sync_loop = events, sync_loop
+        self._life.run(sync_loop.poll.run(), "stream")
 
     async def disconnect(self) -> None:
         """Stop receiving; replies can still be sent."""
-        task, self._task = self._task, None
-        if task is not None:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+        await self._life.close()
 
     async def lost(self) -> None:
         """Wait until the stream has ended; raise why."""
-        await self._gone.wait()
-        raise self._why or NetError("matrix: the stream has ended; it is opened again")
+        await self._life.lost()
 
     async def probe(self) -> None:
         """Check that the account is still valid and that its stream works."""
         await self._client.whoami()
-        sync_loop = self._sync_loop
-        if sync_loop is None:
+        if self._events is None or self._sync_loop is None:
             raise NetError("matrix: the stream was never open")
-        if sync_loop.held is not None:
-            raise Overloaded(f"matrix: messages are held back: {sync_loop.held}")
-        silent_s = self._setup.clock.monotonic() - sync_loop.heard_at
-        if silent_s > self._settings.poll_s + _SILENCE_S:
-            raise NetError(f"matrix: the stream has been silent for {silent_s:.0f} s")
-        if sync_loop.unreadable.problem is not None:
-            raise BadRequest(sync_loop.unreadable.problem)
+        if self._events.held is not None:
+            raise Overloaded(f"matrix: messages are held back: {self._events.held}")
+        self._sync_loop.poll.check_hears()
+        if self._events.unreadable.problem is not None:
+            raise BadRequest(self._events.unreadable.problem)
 
     def measure(self, text: str) -> int:
         """Return the bytes of both bodies of a text."""
@@ -161,16 +154,15 @@ class MatrixChannel:
 
     async def chat_info(self, target: Target) -> ChatInfo:
         """Return what is known about a room that the bot is in."""
-        sync_loop = self._sync_loop
-        room = None if sync_loop is None else sync_loop.book.get(target.chat_id)
-        if sync_loop is None or room is None:
+        room = None if self._book is None else self._book.get(target.chat_id)
+        if self._book is None or room is None:
             raise DeliveryRejected(
                 "matrix: the bot is not in this room; invite it", FailureClass.INVALID_RECIPIENT
             )
         return ChatInfo(
             chat_id=room.id,
-            chat_type="dm" if sync_loop.book.is_direct(room.id) else "group",
-            name=sync_loop.book.name_of(room.id),
+            chat_type="dm" if self._book.is_direct(room.id) else "group",
+            name=self._book.name_of(room.id),
             topic=room.topic or None,
             members=room.joined,
         )
@@ -178,10 +170,13 @@ class MatrixChannel:
     async def directory(self) -> tuple[ChatEntry, ...]:
         """Return the rooms that the bot is in, by their names."""
         joined = await self._client.joined_rooms()
-        return tuple(self._entry(room_id) for room_id in joined)
+        return tuple(self._entry(room_id, self._book) for room_id in joined)
 
-    def _entry(self, room_id: str) -> ChatEntry:
-        book = None if self._sync_loop is None else self._sync_loop.book
+    @property
+    def _book(self) -> RoomBook | None:
+        return None if self._events is None else self._events.book
+
+    def _entry(self, room_id: str, book: RoomBook | None) -> ChatEntry:
         is_direct = book is not None and book.is_direct(room_id)
         return ChatEntry(
             platform=self.name,
@@ -215,31 +210,22 @@ class MatrixChannel:
         await self._keeper.save(same)
         return same
 
-    async def _listen(self, sync_loop: SyncLoop) -> None:
-        try:
-            await sync_loop.run()
-        except HermesError as error:
-            self._why = self._why or error
-        # Boundary: the stream's own task; whatever ends it is reported, and the stream is reopened.
-        except Exception:  # noqa: BLE001
-            _log.exception("matrix.stream_failed")
-        finally:
-            self._gone.set()
-
     def _credential_gone(self, is_soft: bool) -> None:
         """A revoked token is final; with a password the bot can sign in again."""
         if self._settings.access_token and not self._settings.password:
-            self._why = ConfigurationError(
-                "platforms.matrix.access_token: the homeserver no longer accepts it"
-                f"{' (it has expired)' if is_soft else ''}; sign in as the bot and set a new one"
+            expired = " (it has expired)" if is_soft else ""
+            self._life.end(
+                ConfigurationError(
+                    "platforms.matrix.access_token: the homeserver no longer accepts it"
+                    f"{expired}; sign in as the bot and set a new one"
+                )
             )
         else:
-            self._why = NetError("matrix: the bot was signed out; it signs in again")
-        self._gone.set()
+            self._life.end(NetError("matrix: the bot was signed out; it signs in again"))
 
     def _check_readable(self, room_id: str) -> None:
         """Raise rather than send in plain text what people believe to be encrypted."""
-        room = None if self._sync_loop is None else self._sync_loop.book.get(room_id)
+        room = None if self._book is None else self._book.get(room_id)
         if room is not None and room.is_encrypted:
             raise DeliveryRejected(
                 "matrix: the room is end-to-end encrypted, and Hermes sends nothing there "

@@ -10,6 +10,7 @@ from urllib.parse import unquote
 
 import msgspec
 
+from hermes.channel_kit.events import is_command, sent_at
 from hermes.channels.matrix.rooms import localpart
 from hermes.channels.matrix.wire import WireEvent
 from hermes.errors import BadRequest
@@ -111,7 +112,7 @@ def to_event(
         external_id=event.event_id,
         source=_source(event, place, is_bot=kind == "m.notice"),
         parts=parts,
-        at=_time(event.origin_server_ts, now),
+        at=sent_at(event.origin_server_ts, now=now),
         type=said_as,
         reply_to=None if answered is None else _context(answered, quoted),
         addressed=place.is_direct
@@ -221,17 +222,20 @@ def _parts(
     if kind in _TEXTS:
         if kind == "m.emote":
             text = f"* {place.user_name or localpart(event.sender)} {text}"
-        said_as: EventType = "command" if text.startswith("/") and len(text) > 1 else "text"
-        return ((TextPart(text),) if text.strip() else ()), said_as
+        return _said(text), "command" if is_command(text) else "text"
     if kind in _ATTACHED:
         attached = _attached(content, kind, text)
         return attached, _ATTACHED[kind][0] if attached else "text"
     if kind == "m.location":
         uri = content.get("geo_uri")
         where = f"{text} ({uri})" if isinstance(uri, str) else text
-        return ((TextPart(where),) if where.strip() else ()), "location"
+        return _said(where), "location"
     # An unknown message type has a body that describes it, for clients that do not know it.
-    return ((TextPart(text),) if text.strip() else ()), "text"
+    return _said(text), "text"
+
+
+def _said(text: str) -> tuple[Part, ...]:
+    return (TextPart(text),) if text.strip() else ()
 
 
 def _attached(content: Mapping[str, Any], kind: str, text: str) -> tuple[Part, ...]:
@@ -273,9 +277,3 @@ def _is_id(value: object, sigil: str) -> bool:
 def _size(value: object) -> int | None:
     is_number = isinstance(value, int) and not isinstance(value, bool)
     return value if is_number and isinstance(value, int) and 0 <= value < _MAX_SIZE else None
-
-
-def _time(told_ms: float, now: float) -> float:
-    """Return when it was sent; a time in the future, or none, is replaced by now."""
-    told = told_ms / 1000
-    return told if 0 < told <= now else now

@@ -7,6 +7,7 @@ import re
 from typing import Any, TypeVar
 
 import msgspec
+import structlog
 
 from hermes.errors import BadRequest
 from hermes.message.pieces import pieces
@@ -22,6 +23,7 @@ _PAIR = re.compile(
 )
 
 Shape = TypeVar("Shape")
+_log = structlog.get_logger(__name__)
 
 
 class Timeline(msgspec.Struct):
@@ -121,6 +123,15 @@ def read_event(raw: bytes | msgspec.Raw) -> WireEvent:
             f"matrix: an event has {len(bytes(raw))} bytes; the most are {MAX_EVENT_BYTES}"
         )
     return _read(bytes(raw), WireEvent, what="an event")
+
+
+def readable(raw: msgspec.Raw) -> WireEvent | None:
+    """Return one event, or None (and log it) if it is none."""
+    try:
+        return read_event(raw)
+    except BadRequest as error:
+        _log.info("matrix.event_unreadable", problem=str(error)[:200])
+        return None
 
 
 def read_answer(body: bytes, shape: type[Shape]) -> Shape:
