@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from hermes.channels.matrix.encrypted_rooms import NOTICE
+from hermes.channels.matrix.inbound import VOICE
 from hermes.channels.matrix.settings import read_settings
 from hermes.channels.matrix.sync_state import KEY
 from hermes.errors import (
@@ -23,8 +24,10 @@ from hermes.errors import (
     RateLimited,
     TooLarge,
 )
-from hermes.message.parts import ImagePart, Media, TextPart
+from hermes.message.event import Reaction
+from hermes.message.parts import AudioPart, ImagePart, Media, TextPart
 from hermes.ports.channel import (
+    Arrived,
     ChatInfo,
     DeletingChannel,
     Delivery,
@@ -35,6 +38,7 @@ from hermes.ports.channel import (
     MediaChannel,
     ProbingChannel,
     PushChannel,
+    ReactingChannel,
     Target,
     TypingChannel,
 )
@@ -87,7 +91,7 @@ async def test_it_has_every_ability_that_its_manifest_declares(rig: Rig) -> None
 
     for ability in (
         PushChannel, LiveChannel, ProbingChannel, MeasuringChannel, DeletingChannel,
-        TypingChannel, MediaChannel, InformedChannel, ListingChannel,
+        TypingChannel, MediaChannel, InformedChannel, ListingChannel, ReactingChannel,
     ):  # fmt: skip
         assert isinstance(channel, ability)
 
@@ -625,3 +629,81 @@ async def test_the_state_does_not_hold_the_token(rig: Rig) -> None:
 
     assert stored is not None
     assert rig.server.token.encode() not in stored
+
+
+def annotation(of: str, emoji: object) -> dict[str, object]:
+    return {"m.relates_to": {"rel_type": "m.annotation", "event_id": of, "key": emoji}}
+
+
+@pytest.mark.req("W10")
+async def test_a_reaction_to_the_bot_comes_in_and_goes_again(rig: Rig) -> None:
+    channel = await rig.connected()
+    town, room, ada = rig.server.state, room_id("c"), user_id("user-1")
+    theirs = await rig.server.say(PersonMessage(text="hi", chat="c"))
+    sent = (await channel.send(to("c", "hello"))).platform_message_id
+    put = town.add(room, ada, "m.reaction", annotation(sent, "👍"))["event_id"]
+    for strange in (annotation(theirs, "👍"), annotation(sent, 7), annotation(sent, "x" * 33), {}):
+        town.add(room, ada, "m.reaction", strange)
+    await channel.disconnect()
+    await rig.connected()
+    gone = town.add(room, user_id("moderator"), "m.room.redaction", {"redacts": put})["event_id"]
+    await rig.server.say(PersonMessage(text="barrier", chat="c"))
+
+    liked = Reaction(message_id=sent, emoji="👍")
+    assert [(event.external_id, event.reaction, event.source.user_id) for event in rig.events] == [
+        (theirs, None, ada),
+        (put, liked, ada),
+        (gone, msgspec.structs.replace(liked, is_removed=True), ada),
+        (rig.events[-1].external_id, None, ada),
+    ]
+    assert {event.type for event in rig.events} == {"text", "reaction"}
+
+
+@pytest.mark.req("W10")
+async def test_the_bot_has_one_reaction_to_a_message_also_after_a_restart(rig: Rig) -> None:
+    channel = await rig.connected()
+    said = await rig.server.say(PersonMessage(text="hi", chat="c"))
+    target = to("c", "").target
+
+    await channel.react(target, said, "seen")
+    await channel.disconnect()
+    again = await rig.connected()
+    await again.react(target, said, "working")
+    await again.react(target, said, "seen")
+
+    events = [event for _, event in rig.server.state.rooms[room_id("c")].events]
+    shown = [event["content"] for event in events if event["type"] == "m.reaction"]
+    assert shown == [{}, {}, annotation(said, "👀")]
+    assert rig.server.rejections == ()
+
+
+@pytest.mark.req("A26", "J17")
+async def test_what_the_stream_shows_of_the_bot_proves_that_it_arrived(rig: Rig) -> None:
+    channel = await rig.connected()
+    await rig.server.say(PersonMessage(text="hi", chat="c"))
+    rig.server.plan(Fault(kind="reset_after"))
+
+    with pytest.raises(DeliveryUnknown):
+        await channel.send(to("c", "there", key="d_1.0"))
+    await rig.server.say(PersonMessage(text="barrier", chat="c"))
+
+    [post] = rig.server.posts("c")
+    assert rig.arrived == [Arrived(key="d_1.0", platform_message_id=post.id)]
+
+
+@pytest.mark.req("W17")
+async def test_a_voice_message_is_one_on_both_sides(rig: Rig) -> None:
+    channel = await rig.connected()
+    uri = "mxc://hermes.test/voice"
+    spoken = {"msgtype": "m.audio", "body": "voice.ogg", "url": uri, VOICE: {}}
+    rig.server.write(PersonMessage(text="hi", chat="c"))
+    rig.server.state.add(room_id("c"), user_id("user-1"), "m.room.message", spoken)
+    await rig.server.say(PersonMessage(text="barrier", chat="c"))
+    kept = await rig.media_cache.keep(picture(1), mime="image/png", name="voice.ogg")
+    voice = AudioPart(kept, is_voice=True)
+    await channel.send(msgspec.structs.replace(to("c", ""), parts=(voice,)))
+
+    [part] = rig.events[1].parts
+    assert part == AudioPart(Media("audio/ogg", name="voice.ogg", ref=uri), is_voice=True)
+    sent = rig.server.state.rooms[room_id("c")].events[-1][1]["content"]
+    assert (sent["msgtype"], sent[VOICE]) == ("m.audio", {})

@@ -7,6 +7,7 @@ from typing import Final
 import structlog
 
 from hermes.channel_kit.attachments import read_attachment
+from hermes.channel_kit.kept_map import KeptMap
 from hermes.channel_kit.lifeline import Lifeline
 from hermes.channels.matrix.client import Content, MatrixClient
 from hermes.channels.matrix.inbound import Bot, media_place
@@ -14,6 +15,7 @@ from hermes.channels.matrix.outbound import (
     check_size,
     edit_content,
     media_content,
+    reaction_content,
     size_of,
     text_content,
     with_relation,
@@ -33,11 +35,12 @@ from hermes.errors import (
     Overloaded,
 )
 from hermes.message.parts import AudioPart, FilePart, ImagePart, Media, text_of
-from hermes.ports.channel import Accept, ChatInfo, Delivery, Receipt, Target
+from hermes.ports.channel import Accept, ChatInfo, Delivery, ReactionName, Receipt, Target
 from hermes.ports.channel_setup import ChannelSetup
 from hermes.ports.directory import ChatEntry
 
 _TYPING_S: Final = 20.0
+_MOST_REACTED: Final = 1000
 _Attached = ImagePart | AudioPart | FilePart
 _log = structlog.get_logger(__name__)
 
@@ -60,6 +63,7 @@ class MatrixChannel:
         # Turns resumed after a restart fetch their pictures before the stream is open.
         self._client.token = settings.access_token or ""
         self._keeper = SyncStateKeeper(setup.state)
+        self._reacted = KeptMap(setup.state, "reacted:", most=_MOST_REACTED)
         self._life = Lifeline(setup.name)
         self._events: RoomEvents | None = None
         self._sync_loop: SyncLoop | None = None
@@ -139,6 +143,19 @@ class MatrixChannel:
         """Delete (redact) a message."""
         txn = f"redact.{platform_message_id}"
         await self._client.redact(target.chat_id, platform_message_id, txn=txn)
+
+    async def react(self, target: Target, platform_message_id: str, name: ReactionName) -> None:
+        """React to a message, in place of the bot's reaction before."""
+        before = await self._reacted.get(platform_message_id) or ""
+        if before:
+            await self._client.redact(target.chat_id, before, txn=f"redact.{before}")
+        sent = await self._client.put_event(
+            target.chat_id,
+            reaction_content(name, platform_message_id),
+            txn=f"{name}.{platform_message_id}.{before}",
+            kind="m.reaction",
+        )
+        await self._reacted.put(platform_message_id, sent)
 
     async def typing(self, target: Target) -> None:
         """Show the typing indicator."""

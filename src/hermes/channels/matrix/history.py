@@ -16,15 +16,20 @@ from hermes.channels.matrix.wire import WireEvent, readable
 _MOST_PAGES: Final = 50
 _log = structlog.get_logger(__name__)
 
-# The useful event types; the server leaves out reactions, redactions and the like.
-TYPES: Final = (
-    "m.room.message",
-    "m.room.encrypted",
+# The useful state of a room, and all useful event types; the server leaves out the others.
+STATE_TYPES: Final = (
     "m.room.member",
     "m.room.name",
     "m.room.topic",
     "m.room.canonical_alias",
     "m.room.encryption",
+)
+TYPES: Final = (
+    "m.room.message",
+    "m.room.encrypted",
+    "m.reaction",
+    "m.room.redaction",
+    *STATE_TYPES,
 )
 _ASKED: Final[dict[str, Any]] = {
     "types": list(TYPES),

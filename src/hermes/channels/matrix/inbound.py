@@ -1,10 +1,10 @@
 """Converts events of a room to `MessageEvent`s. Pure.
 
-Edits, reactions, redactions and the bot's own messages are not new messages and give nothing.
+Edits, redactions and the bot's own messages are not new messages and give nothing.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final, Literal
 from urllib.parse import unquote
 
@@ -14,12 +14,15 @@ from hermes.channel_kit.events import is_command, sent_at
 from hermes.channels.matrix.rooms import localpart
 from hermes.channels.matrix.wire import WireEvent
 from hermes.errors import BadRequest
-from hermes.message.event import NO_RAW, EventType, MessageEvent, ReplyContext
+from hermes.message.event import NO_RAW, EventType, MessageEvent, Reaction, ReplyContext
 from hermes.message.parts import AudioPart, FilePart, ImagePart, Media, Part, TextPart
 from hermes.message.source import Source
 
 ROUTE: Final = "sync"
+# Marks a sound as spoken to the reader.
+VOICE: Final = "org.matrix.msc3245.voice"
 _MAX_ID = 255
+_EMOJI_CHARS = 32
 _MAX_SIZE = 1 << 53
 _TEXTS = frozenset({"m.text", "m.notice", "m.emote"})
 _ATTACHED: Final[Mapping[str, tuple[Literal["image", "audio", "video", "file"], str]]] = {
@@ -119,6 +122,46 @@ def to_event(
         or is_named
         or (quoted is not None and quoted.sender == bot.user_id),
         raw=raw,
+    )
+
+
+def annotation_of(event: WireEvent) -> Reaction | None:
+    """Return what somebody put on a message; None if it is not an emoji on one."""
+    relation = relation_of(event.content)
+    emoji, message_id = relation.get("key"), relation.get("event_id")
+    if event.type != "m.reaction" or relation.get("rel_type") != "m.annotation":
+        return None
+    if not isinstance(emoji, str) or not isinstance(message_id, str) or not _is_id(message_id, "$"):
+        return None
+    return Reaction(message_id=message_id, emoji=emoji) if 0 < len(emoji) <= _EMOJI_CHARS else None
+
+
+def redacted_id(event: WireEvent) -> str | None:
+    """Return the id of the event that a redaction deletes; older rooms name it beside the content."""
+    found = event.content.get("redacts", event.redacts)
+    return found if event.type == "m.room.redaction" and isinstance(found, str) else None
+
+
+def reaction_event(
+    event: WireEvent,
+    place: EventRoom,
+    reaction: Reaction,
+    *,
+    account: str,
+    now: float,
+    user_id: str,
+) -> MessageEvent:
+    """Return the event of a reaction of `user_id` that an event has put or taken away."""
+    told = msgspec.structs.replace(event, sender=user_id)
+    return MessageEvent(
+        account=account,
+        route=ROUTE,
+        external_id=event.event_id,
+        source=_source(told, place, is_bot=False),
+        parts=(),
+        at=sent_at(event.origin_server_ts, now=now),
+        type="reaction",
+        reaction=reaction,
     )
 
 
@@ -253,8 +296,11 @@ def _attached(content: Mapping[str, Any], kind: str, text: str) -> tuple[Part, .
         size=_size(info.get("size")),
         ref=ref,
     )
-    kinds: dict[str, Callable[[Media], Part]] = {"image": ImagePart, "audio": AudioPart}
-    part = kinds.get(said_as, FilePart)(media)
+    part: Part = FilePart(media)
+    if said_as == "image":
+        part = ImagePart(media)
+    elif said_as == "audio":
+        part = AudioPart(media, is_voice=VOICE in content)
     has_caption = isinstance(name, str) and name != body and bool(text.strip())
     return (TextPart(text), part) if has_caption else (part,)
 

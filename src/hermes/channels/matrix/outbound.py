@@ -1,16 +1,18 @@
 """Converts deliveries to event content, formatted text as HTML that all clients allow. Pure."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
 
+from hermes.channels.matrix.inbound import VOICE
 from hermes.errors import DeliveryRejected, FailureClass
 from hermes.message.markup.html import HtmlDialect, html_of
 from hermes.message.markup.model import Break, Document, Paragraph, Text
 from hermes.message.markup.parse import parse
 from hermes.message.markup.plain import plain
 from hermes.message.parts import AudioPart, ImagePart, Media
-from hermes.ports.channel import Target
+from hermes.ports.channel import ReactionName, Target
 
 HTML: Final = "org.matrix.custom.html"
 # An event's ids, hashes, signatures and references need some of its 65,536 bytes.
@@ -19,6 +21,7 @@ _MAX_BODIES_BYTES: Final = 58_000
 # Clients without edits show this much of one.
 _EDIT_SHOWN_CHARS = 200
 _NAME_CHARS = 200
+_REACTIONS: Final[Mapping[ReactionName, str]] = {"seen": "👀", "working": "⏳", "done": "✅"}
 _MATRIX: Final = HtmlDialect(names_language=True)
 _encode = msgspec.json.Encoder().encode
 
@@ -56,7 +59,9 @@ def notice_content(text: str) -> Content:
 def media_content(part: object, media: Media, *, uri: str, size: int) -> Content:
     """Return an uploaded attachment as content."""
     name = clean(media.name or "file")[:_NAME_CHARS]
+    voice = {VOICE: {}} if isinstance(part, AudioPart) and part.is_voice else {}
     return {
+        **voice,
         "msgtype": kind_of(part, media),
         "body": name,
         "filename": name,
@@ -64,6 +69,12 @@ def media_content(part: object, media: Media, *, uri: str, size: int) -> Content
         "info": {"mimetype": media.mime, "size": size},
         "m.mentions": {},
     }
+
+
+def reaction_content(name: ReactionName, event_id: str) -> Content:
+    """Return the bot's reaction to a message."""
+    relation = {"rel_type": "m.annotation", "event_id": event_id, "key": _REACTIONS[name]}
+    return {"m.relates_to": relation}
 
 
 def kind_of(part: object, media: Media) -> str:

@@ -3,30 +3,44 @@
 Between `sync_loop.py`, which brings the events of each room in order, and the inbox.
 """
 
+from typing import Final
+
 import msgspec
 import structlog
 
+from hermes.channel_kit.bounded import BoundedMap
 from hermes.channel_kit.intake import Intake
+from hermes.channel_kit.kept_map import KeptMap
 from hermes.channels.matrix.client import MatrixClient
 from hermes.channels.matrix.encrypted_rooms import EncryptedRooms
 from hermes.channels.matrix.inbound import (
     Bot,
     EventRoom,
     QuotedMessage,
+    annotation_of,
     answered_id,
     is_message,
     plain_body,
+    reaction_event,
+    redacted_id,
     to_event,
 )
 from hermes.channels.matrix.rooms import RoomBook
 from hermes.channels.matrix.sync_state import SyncState
 from hermes.channels.matrix.wire import WireEvent, readable
 from hermes.errors import BadRequest, DeliveryRejected
-from hermes.message.event import MessageEvent
-from hermes.ports.channel import Accept
+from hermes.message.event import MessageEvent, Reaction
+from hermes.ports.channel import Accept, Arrived
 from hermes.ports.channel_setup import ChannelSetup
 
+_MOST_REACTIONS: Final = 10_000
+_OWN_S: Final = 86_400.0
 _log = structlog.get_logger(__name__)
+
+
+class _KnownReaction(msgspec.Struct, frozen=True):
+    by: str
+    reaction: Reaction
 
 
 class RoomEvents:
@@ -48,6 +62,11 @@ class RoomEvents:
         self._setup = setup
         self._kept = kept
         self._read: dict[str, str] = {}
+        # A redaction does not say what it takes away.
+        self._reactions = KeptMap(setup.state, "reaction:", most=_MOST_REACTIONS)
+        self._own: BoundedMap[str, bool] = BoundedMap(
+            _MOST_REACTIONS, lasts_s=_OWN_S, clock=setup.clock
+        )
         self.book = RoomBook(bot.user_id)
         self.unreadable = EncryptedRooms(client, kept, clock=setup.clock)
 
@@ -68,8 +87,12 @@ class RoomEvents:
         if event is None:
             return
         self.book.hear(room_id, event)
-        if event.type == "m.room.encrypted" and event.sender != self._bot.user_id:
+        if event.sender == self._bot.user_id:
+            await self._prove(event)
+        elif event.type == "m.room.encrypted":
             await self.unreadable.met(room_id)
+        elif event.type in {"m.reaction", "m.room.redaction"}:
+            await self._take_reaction(room_id, event)
         elif is_message(event, self._bot.user_id):
             message = await self._message(room_id, event, raw)
             if message is not None:
@@ -78,6 +101,48 @@ class RoomEvents:
                 self._read[room_id] = event.event_id
         if event.event_id:
             self._kept.last[room_id] = event.event_id
+
+    async def _prove(self, event: WireEvent) -> None:
+        """Report that one of the bot's own messages has arrived, by its transaction id."""
+        key = event.unsigned.get("transaction_id")
+        if self._setup.arrived is not None and isinstance(key, str):
+            await self._setup.arrived(Arrived(key=key, platform_message_id=event.event_id))
+
+    async def _take_reaction(self, room_id: str, event: WireEvent) -> None:
+        """Take a reaction to a message of the bot, or the end of one."""
+        reaction = annotation_of(event)
+        if reaction is not None and await self._is_own(room_id, reaction.message_id):
+            await self._put_reaction(room_id, event, reaction, by=event.sender)
+            known = _KnownReaction(by=event.sender, reaction=reaction)
+            await self._reactions.put(event.event_id, msgspec.json.encode(known).decode())
+        redacted = redacted_id(event)
+        found = None if redacted is None else await self._reactions.get(redacted)
+        if found is not None:
+            known = msgspec.json.decode(found, type=_KnownReaction)
+            gone = msgspec.structs.replace(known.reaction, is_removed=True)
+            await self._put_reaction(room_id, event, gone, by=known.by)
+
+    async def _put_reaction(
+        self, room_id: str, event: WireEvent, reaction: Reaction, *, by: str
+    ) -> None:
+        message = reaction_event(
+            event,
+            self._place(room_id, by),
+            reaction,
+            account=self._setup.account,
+            now=self._setup.clock.now(),
+            user_id=by,
+        )
+        await self._intake.take_now(message)
+
+    async def _is_own(self, room_id: str, event_id: str) -> bool:
+        """Return whether the bot wrote a message."""
+        known = self._own.get(event_id)
+        if known is None:
+            found = await self._event(room_id, event_id)
+            known = found is not None and found.sender == self._bot.user_id
+            self._own.put(event_id, known)
+        return known
 
     async def _message(
         self, room_id: str, event: WireEvent, raw: msgspec.Raw
@@ -110,8 +175,11 @@ class RoomEvents:
         answered = answered_id(event)
         if answered is None:
             return None
+        found = await self._event(room_id, answered)
+        return None if found is None else QuotedMessage(found.sender, plain_body(found))
+
+    async def _event(self, room_id: str, event_id: str) -> WireEvent | None:
         try:
-            found = readable(msgspec.Raw(await self._client.event(room_id, answered)))
+            return readable(msgspec.Raw(await self._client.event(room_id, event_id)))
         except DeliveryRejected:
             return None
-        return None if found is None else QuotedMessage(found.sender, plain_body(found))

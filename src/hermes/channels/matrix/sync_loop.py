@@ -11,7 +11,7 @@ import structlog
 
 from hermes.channel_kit.long_poll import LongPoll, PolledEvent, PollPage
 from hermes.channels.matrix.client import MatrixClient
-from hermes.channels.matrix.history import TYPES, is_invitation, read_back
+from hermes.channels.matrix.history import STATE_TYPES, TYPES, is_invitation, read_back
 from hermes.channels.matrix.invites import Invite, accepts, read_invite
 from hermes.channels.matrix.room_events import RoomEvents
 from hermes.channels.matrix.settings import MatrixSettings
@@ -23,7 +23,7 @@ from hermes.ports.clock import Clock
 _JOIN_TRIES: Final = 5
 _TIMELINE: Final = 50
 _STATE: Final[dict[str, Any]] = {
-    "types": [name for name in TYPES if name not in {"m.room.message", "m.room.encrypted"}],
+    "types": list(STATE_TYPES),
     "lazy_load_members": True,
     "include_redundant_members": True,
 }
@@ -66,7 +66,7 @@ class SyncLoop:
 
     async def look_around(self) -> None:
         """Load the rooms' current state; on the first start, receive everything from here on."""
-        sync = await self._client.sync(since=None, wait_s=0.0, asked=self._filter(limit=1))
+        sync = await self._client.sync(since=None, wait_s=0.0, asked=_filter(limit=1))
         is_first = self._kept.since is None
         self._hear_rooms(sync)
         if is_first:
@@ -94,7 +94,7 @@ class SyncLoop:
     async def _fetch(self, since: str | None, wait_s: float) -> PollPage[RoomEvent]:
         """Return the next events of all rooms, with those that the homeserver left out."""
         await self._answer_invites()
-        asked = self._filter(limit=_TIMELINE)
+        asked = _filter(limit=_TIMELINE)
         sync = await self._client.sync(since=since, wait_s=wait_s, asked=asked)
         self._hear_rooms(sync)
         found: list[PolledEvent[RoomEvent]] = []
@@ -107,7 +107,7 @@ class SyncLoop:
     async def _start_anew(self) -> str:
         """The position is no longer valid: continue in each room after its last known event."""
         _log.warning("matrix.place_lost", rooms=len(self._kept.last))
-        sync = await self._client.sync(since=None, wait_s=0.0, asked=self._filter(limit=1))
+        sync = await self._client.sync(since=None, wait_s=0.0, asked=_filter(limit=1))
         self._hear_rooms(sync)
         for room_id in sync.rooms.join:
             last = self._kept.last.get(room_id)
@@ -205,21 +205,21 @@ class SyncLoop:
         _log.info("matrix.joined", room=invite.room_id, inviter=invite.inviter)
         return True
 
-    def _filter(self, *, limit: int) -> dict[str, Any]:
-        """Return the filter for the homeserver: messages and names; no presence."""
-        nothing = {"not_types": ["*"]}
-        timeline = {"limit": limit, "types": list(TYPES), "lazy_load_members": True}
-        timeline["not_senders"] = [self.book.own]
-        return {
-            "presence": nothing,
-            "account_data": {"types": ["m.direct"]},
-            "room": {
-                "account_data": nothing,
-                "ephemeral": nothing,
-                "state": _STATE,
-                "timeline": timeline,
-            },
-        }
+
+def _filter(*, limit: int) -> dict[str, Any]:
+    """Return the filter for the homeserver: messages, also our own, and names; no presence."""
+    nothing = {"not_types": ["*"]}
+    timeline = {"limit": limit, "types": list(TYPES), "lazy_load_members": True}
+    return {
+        "presence": nothing,
+        "account_data": {"types": ["m.direct"]},
+        "room": {
+            "account_data": nothing,
+            "ephemeral": nothing,
+            "state": _STATE,
+            "timeline": timeline,
+        },
+    }
 
 
 def _last_id(room: JoinedRoom) -> str:

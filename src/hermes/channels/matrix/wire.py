@@ -104,6 +104,7 @@ class WireEvent(msgspec.Struct, kw_only=True):
     # Any: JSON of strangers, checked field by field.
     content: dict[str, Any] = {}
     unsigned: dict[str, Any] = {}
+    redacts: Any = None
 
 
 def read_sync(body: bytes) -> Sync:
