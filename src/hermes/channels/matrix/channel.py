@@ -2,7 +2,8 @@
 transaction id.
 """
 
-from typing import Final
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Final
 
 import structlog
 
@@ -10,6 +11,7 @@ from hermes.channel_kit.attachments import read_attachment
 from hermes.channel_kit.kept_map import KeptMap
 from hermes.channel_kit.lifeline import Lifeline
 from hermes.channels.matrix.client import Content, MatrixClient
+from hermes.channels.matrix.encryption.attachments import seal, unseal
 from hermes.channels.matrix.inbound import Bot, media_place
 from hermes.channels.matrix.outbound import (
     check_size,
@@ -34,11 +36,17 @@ from hermes.errors import (
     NetError,
     Overloaded,
 )
+from hermes.lazy import lazy
 from hermes.message.parts import AudioPart, FilePart, ImagePart, Media, text_of
 from hermes.ports.channel import Accept, ChatInfo, Delivery, ReactionName, Receipt, Target
 from hermes.ports.channel_setup import ChannelSetup
 from hermes.ports.directory import ChatEntry
 
+if TYPE_CHECKING:
+    from hermes.channels.matrix.encryption.machine import Encryption
+
+# The library of the ratchets is installed only where encrypted rooms are read.
+make_encryption = lazy("hermes.channels.matrix.encryption.machine:Encryption")
 _TYPING_S: Final = 20.0
 _MOST_REACTED: Final = 1000
 _Attached = ImagePart | AudioPart | FilePart
@@ -65,6 +73,7 @@ class MatrixChannel:
         self._keeper = SyncStateKeeper(setup.state)
         self._reacted = KeptMap(setup.state, "reacted:", most=_MOST_REACTED)
         self._life = Lifeline(setup.name)
+        self._encryption: Encryption | None = None
         self._events: RoomEvents | None = None
         self._sync_loop: SyncLoop | None = None
         self._user_id = ""
@@ -76,7 +85,15 @@ class MatrixChannel:
         self._life.begin()
         kept = await self._sign_in(await self._keeper.load())
         bot = Bot(kept.user_id, await self._client.display_name(kept.user_id))
-        events = RoomEvents(self._client, accept, bot=bot, setup=self._setup, kept=kept)
+        await self._start_encryption(kept)
+        events = RoomEvents(
+            self._client,
+            accept,
+            bot=bot,
+            setup=self._setup,
+            kept=kept,
+            encryption=self._encryption,
+        )
         sync_loop = SyncLoop(
             self._client,
             events,
@@ -108,6 +125,15 @@ class MatrixChannel:
         if self._events.unreadable.problem is not None:
             raise BadRequest(self._events.unreadable.problem)
 
+    @property
+    def identity(self) -> str:
+        """The key of this device, by which people verify it; empty without encryption."""
+        if self._encryption is None:
+            return ""
+        shown = self._encryption.me.shown()
+        by = "verified by its owner" if self._encryption.me.is_signed else "not verified"
+        return f"device {shown['device']} ({by}), key {shown['key']}"
+
     def measure(self, text: str) -> int:
         """Return the bytes of both bodies of a text."""
         return size_of(text)
@@ -115,14 +141,13 @@ class MatrixChannel:
     async def send(self, delivery: Delivery) -> Receipt:
         """Send one message; its key is the transaction id."""
         target = delivery.target
-        self._check_readable(target.chat_id)
         contents = [with_relation(one, target) for one in await self._contents(delivery)]
         if not contents:
             raise DeliveryRejected("matrix: there is nothing to send", FailureClass.REJECTED)
         for content in contents:
             check_size(content)
         sent = [
-            await self._client.put_event(
+            await self._put(
                 target.chat_id,
                 content,
                 txn=delivery.key if not number else f"{delivery.key}.{number}",
@@ -134,10 +159,9 @@ class MatrixChannel:
 
     async def edit(self, target: Target, platform_message_id: str, *, text: str) -> None:
         """Replace the text of a message; repeating an edit changes nothing."""
-        self._check_readable(target.chat_id)
         content = edit_content(text, platform_message_id)
         check_size(content)
-        await self._client.put_event(target.chat_id, content, txn=self._setup.make_id("e"))
+        await self._put(target.chat_id, content, txn=self._setup.make_id("e"))
 
     async def delete(self, target: Target, platform_message_id: str) -> None:
         """Delete (redact) a message."""
@@ -167,7 +191,9 @@ class MatrixChannel:
         place = media_place(media.ref)
         if place is None:
             raise BadRequest("matrix: the attachment's reference is not an mxc address")
-        return await self._client.download(*place, limit=limit)
+        server, media_id, secret = place
+        data = await self._client.download(server, media_id, limit=limit)
+        return unseal(data, secret) if secret else data
 
     async def chat_info(self, target: Target) -> ChatInfo:
         """Return what is known about a room that the bot is in."""
@@ -240,28 +266,64 @@ class MatrixChannel:
         else:
             self._life.end(NetError("matrix: the bot was signed out; it signs in again"))
 
-    def _check_readable(self, room_id: str) -> None:
-        """Raise rather than send in plain text what people believe to be encrypted."""
-        room = None if self._book is None else self._book.get(room_id)
-        if room is not None and room.is_encrypted:
+    async def _start_encryption(self, kept: SyncState) -> None:
+        if self._settings.encryption == "off":
+            return
+        if not kept.device_id:
+            raise ConfigurationError(
+                "platforms.matrix.encryption: the access token belongs to no device; sign in as the bot "
+                "and set a new access_token"
+            )
+        if find_spec("vodozemac") is None:
+            raise ConfigurationError(
+                "platforms.matrix.encryption: the package vodozemac is missing; run `pip install "
+                "--require-hashes -r requirements/matrix.txt` in the environment of Hermes"
+            )
+        # One for all connections: a reply may be under way while the next one begins.
+        if self._encryption is None:
+            self._encryption = make_encryption(
+                self._client,
+                state=self._setup.state,
+                clock=self._setup.clock,
+                make_id=self._setup.make_id,
+                password=self._settings.password or "",
+            )
+        await self._encryption.start(kept.user_id, kept.device_id)
+
+    async def _put(self, room_id: str, content: Content, *, txn: str) -> str:
+        """Send a message; in an encrypted room never in the clear."""
+        if not self._is_encrypted(room_id):
+            return await self._client.put_event(room_id, content, txn=txn)
+        if self._encryption is None:
             raise DeliveryRejected(
                 "matrix: the room is end-to-end encrypted, and Hermes sends nothing there "
-                "unencrypted; use a room without encryption",
+                "unencrypted; use a room without encryption, or set platforms.matrix.encryption",
                 FailureClass.INVALID_RECIPIENT,
             )
+        sealed = await self._encryption.encrypt(room_id, "m.room.message", content)
+        return await self._client.put_event(room_id, sealed, txn=txn, kind="m.room.encrypted")
+
+    def _is_encrypted(self, room_id: str) -> bool:
+        room = None if self._book is None else self._book.get(room_id)
+        return room is not None and room.is_encrypted
 
     async def _contents(self, delivery: Delivery) -> list[Content]:
         text = text_of(delivery.parts)
         said = [text_content(text)] if text.strip() else []
         attached = [part for part in delivery.parts if isinstance(part, _Attached)]
-        return [*said, *[await self._upload(part) for part in attached]]
+        is_sealed = self._is_encrypted(delivery.target.chat_id)
+        return [*said, *[await self._upload(part, is_sealed=is_sealed) for part in attached]]
 
-    async def _upload(self, part: _Attached) -> Content:
+    async def _upload(self, part: _Attached, *, is_sealed: bool) -> Content:
         media = part.media
         limit = self.capabilities.media_bytes
         data = await read_attachment(self._setup.media, media, limit=limit, platform="matrix")
-        uri = await self._client.upload(data, mime=media.mime, name=media.name or "file")
-        return media_content(part, media, uri=uri, size=len(data))
+        if not is_sealed:
+            uri = await self._client.upload(data, mime=media.mime, name=media.name or "file")
+            return media_content(part, media, uri=uri, size=len(data))
+        sealed, file = seal(data)
+        uri = await self._client.upload(sealed, mime="application/octet-stream", name="file")
+        return media_content(part, media, uri=uri, size=len(data), file=file)
 
     async def _stop_typing(self, room_id: str) -> None:
         """Stop the typing indicator, which a message does not end; a failure only leaves it on

@@ -127,7 +127,7 @@ class MatrixClient:
         """Delete (redact) an event; one that is gone is not an error."""
         said = await self.ask("PUT", _room(room_id, "redact", event_id, txn), json={})
         if said.code != "M_NOT_FOUND":
-            self._success(said, "delete")
+            self.success(said, "delete")
 
     async def typing(self, room_id: str, user_id: str, *, for_s: float) -> None:
         """Show the typing indicator; 0 hides it."""
@@ -149,6 +149,11 @@ class MatrixClient:
         rooms = (await self.call("GET", "joined_rooms", "rooms")).get("joined_rooms")
         found = rooms if isinstance(rooms, list) else ()
         return tuple(room for room in found if isinstance(room, str))
+
+    async def members(self, room_id: str) -> tuple[str, ...]:
+        """Return who is in a room."""
+        joined = (await self.call("GET", _room(room_id, "joined_members"), "members")).get("joined")
+        return tuple(joined) if isinstance(joined, dict) else ()
 
     async def display_name(self, user_id: str) -> str:
         """Return an account's display name; empty if it has none."""
@@ -172,7 +177,7 @@ class MatrixClient:
                 query={"filename": name},
                 headers=self._headers(),
             )
-            uri = self._success(self._heard(self._api.read(answer)), "upload").get("content_uri")
+            uri = self.success(self._heard(self._api.read(answer)), "upload").get("content_uri")
         except DeliveryUnknown as error:
             # Unreferenced bytes do no harm: uploading them again is safe.
             raise NotDelivered(str(error), error.failure) from error
@@ -198,7 +203,7 @@ class MatrixClient:
     # Any: the options are those of `Api.ask`.
     async def call(self, method: str, path: str, name: str, **options: Any) -> Content:
         """Return the object of a successful call; raise the delivery error of any other."""
-        return self._success(await self.ask(method, path, **options), name)
+        return self.success(await self.ask(method, path, **options), name)
 
     async def ask(self, method: str, path: str, **options: Any) -> ApiAnswer:
         """Make a call and return its answer, also a refusal."""
@@ -220,7 +225,7 @@ class MatrixClient:
             limit=SYNC_BYTES,
         )
         if not answer.is_ok:
-            self._success(self._heard(self._api.read(answer)), path.rpartition("/")[2])
+            self.success(self._heard(self._api.read(answer)), path.rpartition("/")[2])
         return answer.body
 
     def _headers(self) -> Mapping[str, str]:
@@ -232,7 +237,8 @@ class MatrixClient:
             self._on_revoked(field_of(said.found, "soft_logout") is True)
         return said
 
-    def _success(self, said: ApiAnswer, name: str) -> Content:
+    def success(self, said: ApiAnswer, name: str) -> Content:
+        """Return the object of a successful answer; raise the delivery error of any other."""
         found = self._api.success(said, path=name)
         return as_shape(found, dict[str, Any], platform=PLATFORM, method=name)
 
@@ -242,7 +248,7 @@ class MatrixClient:
                 f"platforms.matrix.homeserver: {self._base} answers {said.status}, but not as a "
                 "homeserver; set the address that its /.well-known/matrix/client names"
             )
-        return self._success(said, "sign-in")
+        return self.success(said, "sign-in")
 
 
 def _room(room_id: str, *rest: str) -> str:

@@ -11,6 +11,7 @@ from urllib.parse import unquote
 import msgspec
 
 from hermes.channel_kit.events import is_command, sent_at
+from hermes.channels.matrix.encryption.attachments import secret_of
 from hermes.channels.matrix.rooms import localpart
 from hermes.channels.matrix.wire import WireEvent
 from hermes.errors import BadRequest
@@ -32,7 +33,7 @@ _ATTACHED: Final[Mapping[str, tuple[Literal["image", "audio", "video", "file"], 
     "m.file": ("file", "application/octet-stream"),
 }
 _MIME = re.compile(r"[\w.+-]{1,80}/[\w.+-]{1,80}")
-_MXC = re.compile(r"mxc://([A-Za-z0-9.\-:\[\]]{1,255})/([A-Za-z0-9_\-]{1,255})")
+_MXC = re.compile(r"mxc://([A-Za-z0-9.\-:\[\]]{1,255})/([A-Za-z0-9_\-]{1,255})(?:#([\w.-]{110}))?")
 _PILL = re.compile(r"https://matrix\.to/#/([^\s\"'<>?]{1,600})")
 _OLD_QUOTE = re.compile(r"> <(@[^>\s]{1,255})> ?(.*)")
 _COMMAND = re.compile(r"[/!]([A-Za-z][\w-]*)(?:@(\S+))?(?=\s|$)")
@@ -207,10 +208,10 @@ def without_name(body: str, names: tuple[str, ...]) -> str:
     return f"/{command[1]}{text[command.end() :]}"
 
 
-def media_place(ref: str | None) -> tuple[str, str] | None:
-    """Return the server and the id in an mxc address; None if it is not one."""
+def media_place(ref: str | None) -> tuple[str, str, str] | None:
+    """Return the server and the id in an mxc address, and what opens it; None if it is not one."""
     found = _MXC.fullmatch(ref or "")
-    return None if found is None else (found[1], found[2])
+    return None if found is None else (found[1], found[2], found[3] or "")
 
 
 def _is_for(name: str | None, names: tuple[str, ...]) -> bool:
@@ -284,7 +285,10 @@ def _said(text: str) -> tuple[Part, ...]:
 def _attached(content: Mapping[str, Any], kind: str, text: str) -> tuple[Part, ...]:
     """Return an attachment, after its caption: with a file name, the body is a caption."""
     said_as, usual = _ATTACHED[kind]
+    file = _table(content, "file")
     ref = content.get("url")
+    if file:
+        ref = f"{file.get('url')}#{secret_of(dict(file))}"
     if not isinstance(ref, str) or media_place(ref) is None:
         raise BadRequest("matrix: an attachment has no mxc address that could be fetched")
     info = _table(content, "info")

@@ -56,16 +56,18 @@ def notice_content(text: str) -> Content:
     return {"msgtype": "m.notice", "body": text, "m.mentions": {}}
 
 
-def media_content(part: object, media: Media, *, uri: str, size: int) -> Content:
-    """Return an uploaded attachment as content."""
+def media_content(
+    part: object, media: Media, *, uri: str, size: int, file: Content | None = None
+) -> Content:
+    """Return an uploaded attachment as content; `file` says how an encrypted one is opened."""
     name = clean(media.name or "file")[:_NAME_CHARS]
-    voice = {VOICE: {}} if isinstance(part, AudioPart) and part.is_voice else {}
+    voice: Content = {VOICE: {}} if isinstance(part, AudioPart) and part.is_voice else {}
     return {
         **voice,
         "msgtype": kind_of(part, media),
         "body": name,
         "filename": name,
-        "url": uri,
+        **({"url": uri} if file is None else {"file": {**file, "url": uri}}),
         "info": {"mimetype": media.mime, "size": size},
         "m.mentions": {},
     }

@@ -3,14 +3,15 @@
 Between `sync_loop.py`, which brings the events of each room in order, and the inbox.
 """
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 import structlog
 
-from hermes.channel_kit.bounded import BoundedMap
+from hermes.channel_kit.bounded_map import BoundedMap
 from hermes.channel_kit.intake import Intake
 from hermes.channel_kit.kept_map import KeptMap
+from hermes.channel_kit.long_poll import PolledEvent
 from hermes.channels.matrix.client import MatrixClient
 from hermes.channels.matrix.encrypted_rooms import EncryptedRooms
 from hermes.channels.matrix.inbound import (
@@ -27,15 +28,22 @@ from hermes.channels.matrix.inbound import (
 )
 from hermes.channels.matrix.rooms import RoomBook
 from hermes.channels.matrix.sync_state import SyncState
-from hermes.channels.matrix.wire import WireEvent, readable
+from hermes.channels.matrix.wire import Sync, WireEvent, readable
 from hermes.errors import BadRequest, DeliveryRejected
 from hermes.message.event import MessageEvent, Reaction
 from hermes.ports.channel import Accept, Arrived
 from hermes.ports.channel_setup import ChannelSetup
 
+if TYPE_CHECKING:
+    from hermes.channels.matrix.encryption.machine import Encryption
+
 _MOST_REACTIONS: Final = 10_000
 _OWN_S: Final = 86_400.0
 _log = structlog.get_logger(__name__)
+
+
+# A room and an event in it.
+RoomEvent = tuple[str, msgspec.Raw]
 
 
 class _KnownReaction(msgspec.Struct, frozen=True):
@@ -54,11 +62,13 @@ class RoomEvents:
         bot: Bot,
         setup: ChannelSetup,
         kept: SyncState,
+        encryption: "Encryption | None",
     ) -> None:
         self._client = client
         # The homeserver tells a batch again, but not one event of it: the message waits here.
         self._intake = Intake(accept, platform="matrix", repeats=False)
         self._bot = bot
+        self._encryption = encryption
         self._setup = setup
         self._kept = kept
         self._read: dict[str, str] = {}
@@ -68,7 +78,7 @@ class RoomEvents:
             _MOST_REACTIONS, lasts_s=_OWN_S, clock=setup.clock
         )
         self.book = RoomBook(bot.user_id)
-        self.unreadable = EncryptedRooms(client, kept, clock=setup.clock)
+        self.unreadable = EncryptedRooms(client, kept, clock=setup.clock, encryption=encryption)
 
     @property
     def held(self) -> str | None:
@@ -80,18 +90,59 @@ class RoomEvents:
         read, self._read = self._read, {}
         return read
 
-    async def take(self, told: tuple[str, msgspec.Raw]) -> None:
+    async def hear_keys(self, sync: Sync, *, is_anew: bool = False) -> list[PolledEvent[RoomEvent]]:
+        """Take what a batch tells of keys; return the messages that waited for one."""
+        if self._encryption is None:
+            return []
+        if is_anew:
+            self._encryption.restart()
+        found: list[PolledEvent[RoomEvent]] = []
+        for room_id, event_id in await self._encryption.hear(sync):
+            try:
+                raw = msgspec.Raw(await self._client.event(room_id, event_id))
+            except DeliveryRejected as error:
+                _log.info("matrix.event_gone", room=room_id, problem=str(error))
+                continue
+            found.append(PolledEvent(event=(room_id, raw), chat=room_id))
+        return found
+
+    async def settle(self) -> None:
+        """Forget what waited for keys, now that it is kept."""
+        if self._encryption is not None:
+            await self._encryption.settle()
+
+    async def take(self, told: RoomEvent) -> None:
         """Take an event of a room."""
         room_id, raw = told
         event = readable(raw)
         if event is None:
             return
         self.book.hear(room_id, event)
+        if event.type == "m.room.member" and self._encryption is not None:
+            self._encryption.members_changed(room_id)
         if event.sender == self._bot.user_id:
             await self._prove(event)
         elif event.type == "m.room.encrypted":
+            await self._take_encrypted(room_id, event, raw)
+        else:
+            await self._take_plain(room_id, event, raw)
+        if event.event_id:
+            self._kept.last[room_id] = event.event_id
+
+    async def _take_encrypted(self, room_id: str, event: WireEvent, raw: msgspec.Raw) -> None:
+        opened = await self._opened(room_id, event)
+        if opened is None:
             await self.unreadable.met(room_id)
-        elif event.type in {"m.reaction", "m.room.redaction"}:
+        else:
+            await self._take_plain(room_id, opened, raw)
+
+    async def _opened(self, room_id: str, event: WireEvent) -> WireEvent | None:
+        if self._encryption is None:
+            return None
+        return await self._encryption.decrypt(room_id, event)
+
+    async def _take_plain(self, room_id: str, event: WireEvent, raw: msgspec.Raw) -> None:
+        if event.type in {"m.reaction", "m.room.redaction"}:
             await self._take_reaction(room_id, event)
         elif is_message(event, self._bot.user_id):
             message = await self._message(room_id, event, raw)
@@ -99,8 +150,6 @@ class RoomEvents:
                 await self._intake.take_now(message)
                 self.unreadable.readable += 1
                 self._read[room_id] = event.event_id
-        if event.event_id:
-            self._kept.last[room_id] = event.event_id
 
     async def _prove(self, event: WireEvent) -> None:
         """Report that one of the bot's own messages has arrived, by its transaction id."""
@@ -180,6 +229,9 @@ class RoomEvents:
 
     async def _event(self, room_id: str, event_id: str) -> WireEvent | None:
         try:
-            return readable(msgspec.Raw(await self._client.event(room_id, event_id)))
+            found = readable(msgspec.Raw(await self._client.event(room_id, event_id)))
         except DeliveryRejected:
             return None
+        if found is not None and found.type == "m.room.encrypted":
+            return await self._opened(room_id, found) or found
+        return found

@@ -13,7 +13,7 @@ from hermes.channel_kit.long_poll import LongPoll, PolledEvent, PollPage
 from hermes.channels.matrix.client import MatrixClient
 from hermes.channels.matrix.history import STATE_TYPES, TYPES, is_invitation, read_back
 from hermes.channels.matrix.invites import Invite, accepts, read_invite
-from hermes.channels.matrix.room_events import RoomEvents
+from hermes.channels.matrix.room_events import RoomEvent, RoomEvents
 from hermes.channels.matrix.settings import MatrixSettings
 from hermes.channels.matrix.sync_state import SyncState, SyncStateKeeper
 from hermes.channels.matrix.wire import JoinedRoom, Sync, WireEvent, readable
@@ -28,9 +28,6 @@ _STATE: Final[dict[str, Any]] = {
     "include_redundant_members": True,
 }
 _log = structlog.get_logger(__name__)
-
-# A room and an event in it.
-RoomEvent = tuple[str, msgspec.Raw]
 
 
 class SyncLoop:
@@ -70,6 +67,7 @@ class SyncLoop:
         is_first = self._kept.since is None
         self._hear_rooms(sync)
         if is_first:
+            await self._events.hear_keys(sync)
             self._kept.since = sync.next_batch
             self._kept.last = {room_id: _last_id(room) for room_id, room in sync.rooms.join.items()}
             await self._keeper.save(self._kept)
@@ -81,6 +79,7 @@ class SyncLoop:
     async def keep(self, position: str) -> None:
         """Store the position, now that all before it is accepted; then send read receipts."""
         self._kept.since = position
+        await self._events.settle()
         for room_id in self._fetched:
             self._kept.last.setdefault(room_id, "")
         await self._keeper.save(self._kept)
@@ -96,8 +95,8 @@ class SyncLoop:
         await self._answer_invites()
         asked = _filter(limit=_TIMELINE)
         sync = await self._client.sync(since=since, wait_s=wait_s, asked=asked)
+        found = await self._events.hear_keys(sync)
         self._hear_rooms(sync)
-        found: list[PolledEvent[RoomEvent]] = []
         for room_id, room in sync.rooms.join.items():
             events = await self._new_in(room_id, room)
             found += [PolledEvent(event=(room_id, raw), chat=room_id) for raw in events]
@@ -108,6 +107,7 @@ class SyncLoop:
         """The position is no longer valid: continue in each room after its last known event."""
         _log.warning("matrix.place_lost", rooms=len(self._kept.last))
         sync = await self._client.sync(since=None, wait_s=0.0, asked=_filter(limit=1))
+        await self._events.hear_keys(sync, is_anew=True)
         self._hear_rooms(sync)
         for room_id in sync.rooms.join:
             last = self._kept.last.get(room_id)

@@ -77,12 +77,23 @@ class RoomsPart(msgspec.Struct):
     leave: dict[str, msgspec.Raw] = {}
 
 
+class DeviceLists(msgspec.Struct):
+    """Whose devices have changed, and who shares no room with the bot any more."""
+
+    changed: list[str] = []
+    left: list[str] = []
+
+
 class Sync(msgspec.Struct):
     """One answer of /sync."""
 
     next_batch: str
     rooms: RoomsPart = msgspec.field(default_factory=RoomsPart)
     account_data: Events = msgspec.field(default_factory=Events)
+    to_device: Events = msgspec.field(default_factory=Events)
+    device_lists: DeviceLists = msgspec.field(default_factory=DeviceLists)
+    device_one_time_keys_count: dict[str, int] | None = None
+    device_unused_fallback_key_types: list[str] | None = None
 
 
 class Page(msgspec.Struct):

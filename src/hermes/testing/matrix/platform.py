@@ -11,7 +11,7 @@ from aiohttp import web
 
 from hermes.ports.clock import Clock
 from hermes.testing.call_rules import Json, Kinds, SiteRefusal
-from hermes.testing.matrix.people import MatrixPeople
+from hermes.testing.matrix.keys import MatrixKeys
 from hermes.testing.matrix.rules import read_object
 from hermes.testing.matrix.state import BOT, BOT_NAME, SERVER, Room
 from hermes.testing.matrix.sync import is_empty, page_answer, read_token, sync_answer
@@ -22,7 +22,7 @@ _MAX_UPLOAD = 50_000_000
 _LONGEST_POLL_S = 60.0
 
 
-class MatrixStandIn(MatrixPeople):
+class MatrixStandIn(MatrixKeys):
     """One homeserver with one bot."""
 
     kinds: ClassVar[Kinds] = {
@@ -32,7 +32,6 @@ class MatrixStandIn(MatrixPeople):
 
     def __init__(self, *, clock: Clock | None = None) -> None:
         super().__init__(clock=clock)
-        self.device = "STANDIN"
         self.read: list[tuple[str, str]] = []
         self.typing: list[tuple[str, bool]] = []
         self.knows_new_media = True
@@ -113,10 +112,10 @@ class MatrixStandIn(MatrixPeople):
         end = asyncio.get_running_loop().time() + wait_s
         while True:
             self.check_token(call)
-            answer = sync_answer(self.state, start, asked)
+            answer = {**sync_answer(self.state, start, asked), **self.key_news(start or 0)}
             left_s = end - asyncio.get_running_loop().time()
             if start is None or not is_empty(answer) or left_s <= 0 or self._is_stopped:
-                return answer
+                return {**answer, **self.key_counts()}
             await self.state.changed(left_s)
 
     def on_messages(self, call: SiteCall) -> Json:
