@@ -2,7 +2,7 @@
 
 import base64
 import json
-from itertools import count
+from contextlib import suppress
 from typing import Any
 
 from vodozemac import (
@@ -32,8 +32,8 @@ class PersonDevice:
         self.name = name
         self.account = Account()
         self.group = GroupSession()
-        self.olm: Session | None = None
-        self._numbers = count(1)
+        self.sessions: list[Session] = []
+        self.opened: list[Object] = []
 
     @property
     def curve(self) -> str:
@@ -75,12 +75,13 @@ class PersonDevice:
         """Return a message to the bot's device; `other` changes what it claims."""
         bot = self.bot_keys()
         curve = bot[f"curve25519:{self.server.device}"]
-        if self.olm is None:
+        if not self.sessions:
             free = self.server.one_time_keys[BOT, self.server.device]
             key = free.pop(next(iter(free)))["key"]
-            self.olm = self.account.create_outbound_session(
+            made = self.account.create_outbound_session(
                 Curve25519PublicKey.from_base64(curve), Curve25519PublicKey.from_base64(key)
             )
+            self.sessions.append(made)
         said = {
             "type": kind,
             "content": content,
@@ -90,7 +91,7 @@ class PersonDevice:
             "recipient_keys": {"ed25519": bot[f"ed25519:{self.server.device}"]},
             **other,
         }
-        number, body = self.olm.encrypt(json.dumps(said).encode()).to_parts()
+        number, body = self.sessions[0].encrypt(json.dumps(said).encode()).to_parts()
         sealed = {"type": number, "body": base64.b64encode(body).decode().rstrip("=")}
         return {"algorithm": OLM, "sender_key": self.curve, "ciphertext": {curve: sealed}}
 
@@ -105,6 +106,13 @@ class PersonDevice:
             "session_key": self.group.session_key.to_base64(),
             **other,
         }
+
+    def exported(self) -> str:
+        """Return the key of the group as it is passed on."""
+        found = InboundGroupSession(self.group.session_key)
+        exported = found.export_at(found.first_known_index)
+        assert exported is not None
+        return exported.to_base64()
 
     def message(self, room: str, text: str, **other: Any) -> Object:
         """Return an encrypted event of a room."""
@@ -123,23 +131,28 @@ class PersonDevice:
         sealed = content["ciphertext"][self.curve]
         body = base64.b64decode(sealed["body"] + "==")
         message = AnyOlmMessage.from_parts(sealed["type"], body)
-        first = message.to_pre_key()
-        if self.olm is None and first is not None:
-            sender = Curve25519PublicKey.from_base64(content["sender_key"])
-            self.olm, plain = self.account.create_inbound_session(sender, first)
-        else:
-            assert self.olm is not None
-            plain = self.olm.decrypt(message)
-        found: Object = json.loads(bytes(plain))
-        return found
+        first = message.to_pre_key() if sealed["type"] == 0 else None
+        for session in self.sessions:
+            if first is None or session.session_matches(first):
+                with suppress(ValueError):
+                    found: Object = json.loads(bytes(session.decrypt(message)))
+                    return found
+        assert first is not None
+        sender = Curve25519PublicKey.from_base64(content["sender_key"])
+        session, plain = self.account.create_inbound_session(sender, first)
+        self.sessions.append(session)
+        new: Object = json.loads(bytes(plain))
+        return new
 
     def received(self) -> list[Object]:
         """Return what the bot has sent to this device."""
-        return [
-            self.open(content)
+        sealed = [
+            content
             for kind, user, device, content in self.server.sent_to_devices
             if (kind, user, device) == ("m.room.encrypted", self.user, self.name)
         ]
+        self.opened += map(self.open, sealed[len(self.opened) :])
+        return self.opened
 
     def reads(self, key: Object, content: Object) -> Object:
         """Return what an encrypted event of the bot says."""

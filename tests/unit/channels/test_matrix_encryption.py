@@ -1,21 +1,30 @@
 """Encrypted rooms against the strict homeserver: what is kept, what is refused, what is asked for."""
 
+import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from vodozemac import Account, GroupSession, MegolmMessage
 
+from hermes.channel_kit.memory_state import MemoryChannelState
 from hermes.channels.matrix.channel import MatrixChannel
 from hermes.channels.matrix.encrypted_rooms import KEY_NOTICE
 from hermes.channels.matrix.encryption.attachments import seal, secret_of, unseal
+from hermes.channels.matrix.encryption.own_device import PICKLE
+from hermes.channels.matrix.encryption.signing import decode64, encode64, signed
 from hermes.errors import BadRequest, ConfigurationError, DeliveryUnknown
 from hermes.message.parts import TextPart
 from hermes.ports.channel import Delivery, Target
+from hermes.ports.channel_state import PlatformState
 from hermes.testing.matrix.people import room_id, user_id
 from hermes.testing.matrix.platform import MatrixStandIn
 from hermes.testing.matrix.state import BOT
+from hermes.testing.site import SiteCall
 from hermes.testing.stand_in import Fault, PersonMessage
 from tests.system.matrix_rig import Rig as AloneRig
 from tests.unit.channels.matrix_device import MEGOLM, PersonDevice
@@ -24,12 +33,61 @@ pytestmark = pytest.mark.req("W9")
 ADA, ROOM = user_id("ada"), room_id("c")
 
 
+class Killed(asyncio.CancelledError):
+    """The process is gone."""
+
+
+class Writes(MemoryChannelState):
+    """A store after one of whose writes the process ends."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._left: int | None = None
+
+    def ends_after(self, writes: int | None) -> None:
+        self._left = writes
+
+    async def put(self, platform: str, key: str, *, value: bytes, fence: int | None = None) -> None:
+        if self._left == 0:
+            raise Killed
+        await super().put(platform, key, value=value, fence=fence)
+        if self._left is not None:
+            self._left -= 1
+            if self._left == 0:
+                raise Killed
+
+
+class Homeserver(MatrixStandIn):
+    """It looks at what the bot has stored when it is told of keys, or of an encrypted message."""
+
+    before: Callable[[str], Awaitable[None]] | None = None
+
+    async def look(self, call: SiteCall) -> None:
+        if self.before is not None:
+            await self.before(call.name)
+
+    async def on_upload_keys(self, call: SiteCall) -> dict[str, Any]:
+        await self.look(call)
+        return super().on_upload_keys(call)
+
+    async def on_send_to_device(self, call: SiteCall) -> dict[str, Any]:
+        await self.look(call)
+        return super().on_send_to_device(call)
+
+    async def on_send(self, call: SiteCall) -> dict[str, Any]:
+        await self.look(call)
+        return super().on_send(call)
+
+
 class Rig(AloneRig):
     """The channel with encryption, in an encrypted room with Ada."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        self.server = MatrixStandIn()
+        self.server = Homeserver()
+        self.writes = Writes()
+        self.state = PlatformState(self.writes, "matrix")
+        self.looks: list[tuple[str, dict[str, Any]]] = []
         self.ada = PersonDevice(self.server, ADA)
 
     @property
@@ -43,12 +101,28 @@ class Rig(AloneRig):
         self.ada.publish()
         return await self.connected()
 
+    async def look(self, name: str) -> None:
+        """Remember what is stored now."""
+        record = "device" if name == "upload_keys" else f"out/{ROOM}"
+        self.looks.append((name, json.loads(await self.state.get(f"e2ee/{record}") or b"{}")))
+
     def put(self, content: Mapping[str, Any], user: str = ADA) -> str:
         event = self.server.state.add(ROOM, user, "m.room.encrypted", content)
         return str(event["event_id"])
 
     async def barrier(self) -> None:
         await self.server.taken()
+
+    async def verify(self, device: PersonDevice) -> None:
+        """Sign a device with the keys of the bot's owner, which this home has made."""
+        seeds = json.loads(await self.state.get("e2ee/device") or b"{}")["seeds"]
+        key = Ed25519PrivateKey.from_private_bytes(decode64(seeds["self_signing"]))
+        public = encode64(key.public_key().public_bytes_raw())
+        keys = device.keys()
+        sign = key.sign
+        both = signed(keys, user_id=BOT, key_id=public, sign=lambda data: encode64(sign(data)))
+        self.server.change_device(BOT, device.name, both)
+        await self.barrier()
 
     def asked(self) -> list[tuple[str, str]]:
         """Return whom the bot asked for which session."""
@@ -266,48 +340,101 @@ async def test_a_key_is_passed_on_to_nobody_but_a_verified_device_of_the_bot(rig
     await rig.begin()
     rig.ada.tell("m.room_key", rig.ada.room_key(ROOM))
     await rig.barrier()
-    own = PersonDevice(rig.server, BOT, "SECOND")
+    doubtful = PersonDevice(rig.server, BOT, "SECOND")
+    doubtful.publish()
+    own = PersonDevice(rig.server, BOT, "THIRD")
     own.publish()
+    await rig.verify(own)
     body = {"algorithm": MEGOLM, "room_id": ROOM, "session_id": rig.ada.group.session_id}
-    for user, device in ((BOT, "SECOND"), (BOT, "NONE"), (ADA, "PHONE")):
+    for user, device in ((BOT, "SECOND"), (BOT, "NONE"), (ADA, "PHONE"), (BOT, "THIRD")):
         request = {"action": "request", "request_id": "1", "body": body}
         request["requesting_device_id"] = device
         rig.server.tell_device(user, "m.room_key_request", request)
     await rig.barrier()
 
-    assert own.received() == []
-    assert rig.ada.received() == []
+    assert (doubtful.received(), rig.ada.received()) == ([], [])
+    [told] = own.received()
+    assert told["type"] == "m.forwarded_room_key"
+    assert told["content"]["session_key"] == rig.ada.exported()
+    assert told["content"]["sender_key"] == rig.ada.curve
 
 
-async def test_a_forwarded_key_is_not_taken_from_a_device_that_nobody_verified(rig: Rig) -> None:
+@pytest.mark.parametrize(
+    ("user", "is_verified", "texts"),
+    [(BOT, True, ["waits"]), (BOT, False, []), (user_id("eve"), False, [])],
+)
+async def test_a_forwarded_key_is_taken_from_a_verified_device_of_the_bot_only(
+    rig: Rig, user: str, is_verified: bool, texts: list[str]
+) -> None:
     await rig.begin()
+    exported = rig.ada.exported()
     rig.put(rig.ada.message(ROOM, "waits"))
     await rig.barrier()
-    for user in (BOT, user_id("eve")):
-        device = PersonDevice(rig.server, user, "SECOND")
-        device.publish()
-        forwarded = {**rig.ada.room_key(ROOM), "sender_key": rig.ada.curve}
-        device.tell("m.forwarded_room_key", forwarded)
+    device = PersonDevice(rig.server, user, "SECOND")
+    device.publish()
+    if is_verified:
+        await rig.verify(device)
+    forwarded = {**rig.ada.room_key(ROOM, session_key=exported), "sender_key": rig.ada.curve}
+    device.tell("m.forwarded_room_key", forwarded)
+    await rig.barrier()
+    rig.put({**rig.ada.message(ROOM, "x"), "session_id": "barrier"})
     await rig.barrier()
 
-    assert rig.texts() == []
+    assert rig.texts() == texts
 
 
-async def test_keys_are_kept_before_they_are_sent(rig: Rig) -> None:
-    await rig.begin()
-    before = dict(rig.server.one_time_keys[BOT, rig.server.device])
-    account = rig.server.device_keys[BOT][rig.server.device]["keys"]
-    # The process ends before it learns that its keys have arrived.
-    rig.server.one_time_keys.clear()
-    rig.server.plan(Fault(op="any", kind="reset_after", times=100))
-    channel = rig.channels[0]
+async def test_what_the_homeserver_gets_was_kept_before(rig: Rig) -> None:
+    rig.server.before = rig.look
+    channel = await rig.begin()
+    await channel.send(to("one"))
+    await channel.send(to("two", key="d_2.0"))
+
+    [(_, first), (_, keys), (_, shared), (_, one), (_, two)] = [
+        found for found in rig.looks if found[0] != "upload_signatures"
+    ]
+    account = Account.from_pickle(keys["account"], PICKLE)
+    published = rig.server.device_keys[BOT][rig.server.device]["keys"].values()
+    kept = {account.curve25519_key.to_base64(), account.ed25519_key.to_base64()}
+    offered = {told["key"] for told in rig.server.one_time_keys[BOT, rig.server.device].values()}
+    assert set(published) == kept
+    assert Account.from_pickle(first["account"], PICKLE).curve25519_key.to_base64() in kept
+    assert {key.to_base64() for key in account.one_time_keys.values()} == offered
+    assert [record["sent"] for record in (shared, one, two)] == [0, 1, 2]
+    [told] = rig.ada.received()
+    session = GroupSession.from_pickle(shared["session"], PICKLE)
+    assert told["content"]["session_key"] == session.session_key.to_base64()
+
+
+async def test_a_process_that_ends_at_any_write_goes_on_with_the_same_keys(rig: Rig) -> None:
+    channel = await rig.begin()
+    key = rig.ada.room_key(ROOM)
+    rig.put(rig.ada.message(ROOM, "hello"))
+    await rig.barrier()
     await channel.disconnect()
-    rig.server._faults.clear()
+    rig.ada.tell("m.room_key", key)
+    for number in range(1, 12):
+        await channel.disconnect()
+        # The write itself happens, and nothing after it.
+        rig.writes.ends_after(number)
+        channel = rig.channel()
+        with suppress(Killed):
+            await channel.connect(rig.accept)
+            await channel.send(to(f"reply {number}", key=f"d_{number}.0"))
+        rig.writes.ends_after(None)
+    await channel.disconnect()
+    channel = await rig.connected()
+    await rig.barrier()
+    await channel.send(to("last", key="d_99.0"))
 
-    await rig.connected()
-
-    assert rig.server.device_keys[BOT][rig.server.device]["keys"] == account
-    assert set(rig.server.one_time_keys[BOT, rig.server.device]).isdisjoint(before)
+    assert rig.texts() == ["hello"]
+    keys = {told["content"]["session_id"]: told for told in rig.ada.received()}
+    said = [
+        (sealed["ciphertext"], rig.ada.reads(keys[sealed["session_id"]], sealed)["content"]["body"])
+        for sealed in rig.sealed()
+    ]
+    assert said[-1][1] == "last"
+    assert len({ciphertext for ciphertext, _ in said}) == len(said)
+    assert len({MegolmMessage.from_base64(one).message_index() for one, _ in said}) == len(said)
     assert rig.server.rejections == ()
 
 

@@ -48,7 +48,7 @@ class DeviceBook:
         }
         stale = [user for user, known in records.items() if known.epoch != self.epoch]
         if stale:
-            body = {"device_keys": {user: [] for user in stale}}
+            body: Object = {"device_keys": {user: [] for user in stale}}
             found = await self._client.call("POST", "keys/query", "keys", json=body)
             for user in stale:
                 if user in table(found, "device_keys"):

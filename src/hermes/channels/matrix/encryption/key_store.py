@@ -20,8 +20,8 @@ _log = structlog.get_logger(__name__)
 class OwnDevice(msgspec.Struct, kw_only=True):
     """This device; `seeds` are its owner's cross-signing keys, if Hermes has made them.
 
-    `done` are digests of the newest messages to this device: the homeserver tells them again after a
-    crash, and what was read once cannot be read again.
+    `done` are digests of the newest messages to this device, with the session whose key each brought:
+    the homeserver tells them again after a crash, and what was read once cannot be read again.
     """
 
     user_id: str
@@ -29,7 +29,7 @@ class OwnDevice(msgspec.Struct, kw_only=True):
     account: str
     seeds: dict[str, str] = {}
     is_signed: bool = False
-    done: list[str] = []
+    done: dict[str, str] = {}
 
 
 class Devices(msgspec.Struct, kw_only=True):

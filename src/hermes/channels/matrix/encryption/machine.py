@@ -133,6 +133,10 @@ class Encryption:
         if event.type != "m.room.encrypted":
             # Keys are told encrypted only: any other sender could be anybody.
             return []
+        known = self._olm.brought(event.content)
+        if known is not None:
+            # Told again after a crash: what waited for it may not be kept yet.
+            return await self._now_readable(known) if known else []
         told = await self._olm.read(event.sender, event.content)
         if told is None:
             return []
@@ -141,7 +145,7 @@ class Encryption:
             session = await self._rooms.take(told)
         elif told.content.get("algorithm") == MEGOLM and told.type == "m.forwarded_room_key":
             session = await self._forwarded(told)
-        await self._olm.settle()
+        await self._olm.settle(brought=session)
         return await self._now_readable(session) if session else []
 
     async def _forwarded(self, told: ToDevice) -> str:

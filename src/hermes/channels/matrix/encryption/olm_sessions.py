@@ -79,7 +79,7 @@ class OlmSessions:
         return frozenset(reached)
 
     async def read(self, sender: str, content: Object) -> ToDevice | None:
-        """Return what a message to this device says; None if it is not authentic, or was read before.
+        """Return what a message to this device says; None if it is not authentic.
 
         Its caller stores what it says, and calls `settle` then.
         """
@@ -88,8 +88,6 @@ class OlmSessions:
         body = text(sealed.get("body"))
         if content.get("algorithm") != OLM or not body or len(body) > _MOST_BYTES:
             _log.info("matrix.to_device_unreadable", sender=sender[:255])
-            return None
-        if self._me.is_done(body):
             return None
         try:
             plain, peer = await self._decrypt(curve, sealed.get("type"), body)
@@ -104,15 +102,20 @@ class OlmSessions:
         if device is None:
             _log.warning("matrix.unknown_device", sender=sender[:255])
         if device is None or not self._is_for_us(said, sender, device):
-            await self.settle()
+            await self.settle(brought="")
             return None
         return ToDevice(sender, device, text(said.get("type")), table(said, "content"))
 
-    async def settle(self) -> None:
-        """Store that the last message was read."""
+    def brought(self, content: Object) -> str | None:
+        """Return the session whose key a message brought that was read before; None for a new one."""
+        sealed = table(table(content, "ciphertext"), self._me.curve25519)
+        return self._me.brought(text(sealed.get("body")))
+
+    async def settle(self, *, brought: str) -> None:
+        """Store that the last message was read, and the key of which session it brought."""
         curve, peer, body = self._settling
         await self._store.put(f"olm/{curve}", peer)
-        self._me.note_done(body)
+        self._me.note_done(body, brought=brought)
         await self._me.save()
 
     def _is_for_us(self, said: Object, sender: str, device: Device) -> bool:

@@ -43,7 +43,8 @@ class Myself:
         self._store = store
         self._password = password
         self._record = OwnDevice(user_id="", device_id="", account="")
-        self.account = Account()
+        # Any: the types of the library leave out fallback keys.
+        self.account: Any = Account()
 
     @property
     def user_id(self) -> str:
@@ -83,7 +84,7 @@ class Myself:
             known = None
         if known is None:
             await self._check_unknown(user_id, device_id)
-            account = Account()
+            account: Any = Account()
             account.generate_fallback_key()
             known = OwnDevice(user_id=user_id, device_id=device_id, account=account.pickle(PICKLE))
         self._record = known
@@ -125,13 +126,14 @@ class Myself:
         self.account.mark_keys_as_published()
         await self.save()
 
-    def is_done(self, ciphertext: str) -> bool:
-        """Return whether a message to this device was read before."""
-        return _digest(ciphertext) in self._record.done
+    def brought(self, ciphertext: str) -> str | None:
+        """Return the session whose key a message brought that was read before; None for a new one."""
+        return self._record.done.get(_digest(ciphertext))
 
-    def note_done(self, ciphertext: str) -> None:
+    def note_done(self, ciphertext: str, *, brought: str) -> None:
         """Remember a message that was read; `save` makes it durable."""
-        self._record.done = [*self._record.done, _digest(ciphertext)][-_MOST_DONE:]
+        done = {**self._record.done, _digest(ciphertext): brought}
+        self._record.done = dict(list(done.items())[-_MOST_DONE:])
 
     def _sign(self, data: bytes) -> str:
         return self.account.sign(data).to_base64()
