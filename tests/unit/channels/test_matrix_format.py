@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hermes.channels.matrix.outbound import is_plain, render
+from hermes.channels.matrix.format import is_plain, render
 from hermes.message.markup.model import (
     Break,
     Code,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from hermes.channels.matrix import outbound as matrix
+from hermes.channels.matrix import format as matrix
 from hermes.message.markup.marks import Marks
 from hermes.message.markup.model import Document
 from hermes.message.markup.parse import parse

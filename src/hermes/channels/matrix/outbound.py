@@ -1,14 +1,13 @@
-"""Converts deliveries to event content, formatted text as HTML that all clients allow. Pure."""
+"""Converts deliveries to event content. Pure."""
 
 from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
 
+from hermes.channels.matrix.format import is_plain, render
 from hermes.channels.matrix.inbound import VOICE
 from hermes.errors import DeliveryRejected, FailureClass
-from hermes.message.markup.html import HtmlDialect, html_of
-from hermes.message.markup.model import Break, Document, Paragraph, Text
 from hermes.message.markup.parse import parse
 from hermes.message.markup.plain import plain
 from hermes.message.parts import AudioPart, ImagePart, Media
@@ -22,7 +21,6 @@ _MAX_BODIES_BYTES: Final = 58_000
 _EDIT_SHOWN_CHARS = 200
 _NAME_CHARS = 200
 _REACTIONS: Final[Mapping[ReactionName, str]] = {"seen": "👀", "working": "⏳", "done": "✅"}
-_MATRIX: Final = HtmlDialect(names_language=True)
 _encode = msgspec.json.Encoder().encode
 
 # Any: JSON on its way out.
@@ -122,19 +120,6 @@ def clean(text: str) -> str:
     """Return a text that is valid in an event: whole characters, no NUL."""
     whole = text if text.isascii() else text.encode("utf-8", "replace").decode()
     return whole.replace("\0", "\ufffd")
-
-
-def render(document: Document) -> str:
-    """Return the document as HTML; a single paragraph has no tag of its own."""
-    return html_of(document, _MATRIX)
-
-
-def is_plain(document: Document) -> bool:
-    """Return whether the plain text is enough, so that no HTML is needed."""
-    return all(
-        isinstance(block, Paragraph) and all(isinstance(span, Text | Break) for span in block.spans)
-        for block in document
-    )
 
 
 def _bodies(markdown: str) -> tuple[str, str]:
