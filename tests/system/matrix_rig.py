@@ -14,7 +14,7 @@ from hermes.media.cache import MediaCache
 from hermes.message.event import MessageEvent
 from hermes.net.client import HttpClient, HttpSettings
 from hermes.plugins.manifest import load_manifest, read_settings
-from hermes.ports.channel import Acceptance, Arrived
+from hermes.ports.channel import Acceptance, ArrivedDelivery
 from hermes.ports.channel_setup import ChannelSetup
 from hermes.ports.clock import SystemClock
 from hermes.testing.channel_state import memory_state
@@ -44,7 +44,7 @@ class Rig:
         # Repeats, too.
         self.handed: list[str] = []
         self.refusals: list[Exception] = []
-        self.arrived: list[Arrived] = []
+        self.arrived: list[ArrivedDelivery] = []
         self.channels: list[MatrixChannel] = []
         self._numbers = count(1)
 
@@ -94,7 +94,7 @@ class Rig:
             self.events.append(event)
         return Acceptance(message_id=event.external_id, duplicate=known)
 
-    async def arrive(self, there: Arrived) -> None:
+    async def arrive(self, there: ArrivedDelivery) -> None:
         self.arrived.append(there)
 
     def texts(self) -> list[str]:

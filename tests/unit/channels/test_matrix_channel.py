@@ -27,7 +27,7 @@ from hermes.errors import (
 from hermes.message.event import Reaction
 from hermes.message.parts import AudioPart, ImagePart, Media, TextPart
 from hermes.ports.channel import (
-    Arrived,
+    ArrivedDelivery,
     ChatInfo,
     DeletingChannel,
     Delivery,
@@ -688,7 +688,7 @@ async def test_what_the_stream_shows_of_the_bot_proves_that_it_arrived(rig: Rig)
     await rig.server.say(PersonMessage(text="barrier", chat="c"))
 
     [post] = rig.server.posts("c")
-    assert rig.arrived == [Arrived(key="d_1.0", platform_message_id=post.id)]
+    assert rig.arrived == [ArrivedDelivery(key="d_1.0", platform_message_id=post.id)]
 
 
 @pytest.mark.req("W17")

@@ -16,7 +16,7 @@ from hermes.channels.matrix.channel import MatrixChannel
 from hermes.channels.matrix.encrypted_rooms import KEY_NOTICE
 from hermes.channels.matrix.encryption.attachments import seal, secret_of, unseal
 from hermes.channels.matrix.encryption.own_device import PICKLE
-from hermes.channels.matrix.encryption.signing import decode64, encode64, signed
+from hermes.channels.matrix.encryption.signatures import decode64, encode64, signed
 from hermes.errors import BadRequest, ConfigurationError, DeliveryUnknown
 from hermes.message.parts import TextPart
 from hermes.ports.channel import Delivery, Target

@@ -31,7 +31,7 @@ from hermes.channels.matrix.sync_state import SyncState
 from hermes.channels.matrix.wire import Sync, WireEvent, readable
 from hermes.errors import BadRequest, DeliveryRejected
 from hermes.message.event import MessageEvent, Reaction
-from hermes.ports.channel import Accept, Arrived
+from hermes.ports.channel import Accept, ArrivedDelivery
 from hermes.ports.channel_setup import ChannelSetup
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ class RoomEvents:
         """Report that one of the bot's own messages has arrived, by its transaction id."""
         key = event.unsigned.get("transaction_id")
         if self._setup.arrived is not None and isinstance(key, str):
-            await self._setup.arrived(Arrived(key=key, platform_message_id=event.event_id))
+            await self._setup.arrived(ArrivedDelivery(key=key, platform_message_id=event.event_id))
 
     async def _take_reaction(self, room_id: str, event: WireEvent) -> None:
         """Take a reaction to a message of the bot, or the end of one."""

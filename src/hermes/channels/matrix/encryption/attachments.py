@@ -7,7 +7,7 @@ from typing import Final
 
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-from hermes.channels.matrix.encryption.signing import Object, decode64, encode64, table, text
+from hermes.channels.matrix.encryption.signatures import Object, decode64, encode64, table, text
 from hermes.errors import BadRequest
 
 # What follows the address in a reference: key, start of the counter, hash.

@@ -9,9 +9,9 @@ from typing import Final
 import structlog
 
 from hermes.channels.matrix.client import MatrixClient
-from hermes.channels.matrix.encryption.key_store import Devices, KeyStore
+from hermes.channels.matrix.encryption.key_store import DeviceKeyStore, Devices
 from hermes.channels.matrix.encryption.own_device import Myself
-from hermes.channels.matrix.encryption.signing import (
+from hermes.channels.matrix.encryption.signatures import (
     Device,
     Object,
     cross_key,
@@ -27,7 +27,9 @@ _log = structlog.get_logger(__name__)
 class DeviceBook:
     """Who has which devices; `epoch` names the stretch of the stream that has told of changes."""
 
-    def __init__(self, client: MatrixClient, store: KeyStore, me: Myself, *, epoch: str) -> None:
+    def __init__(
+        self, client: MatrixClient, store: DeviceKeyStore, me: Myself, *, epoch: str
+    ) -> None:
         self._client = client
         self._store = store
         self._me = me

@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 import msgspec
 import structlog
 
-from hermes.channels.matrix.encryption.signing import Device
+from hermes.channels.matrix.encryption.signatures import Device
 from hermes.ports.channel_state import PlatformState
 
 _MOST_SESSIONS: Final = 50_000
@@ -66,7 +66,7 @@ class OwnRoomKey(msgspec.Struct, kw_only=True):
     shared: list[str] = []
 
 
-class Waiting(msgspec.Struct, kw_only=True):
+class WaitingEvents(msgspec.Struct, kw_only=True):
     """Messages that cannot be read until the key of a session comes."""
 
     room_id: str
@@ -77,7 +77,7 @@ class Waiting(msgspec.Struct, kw_only=True):
 Record = TypeVar("Record")
 
 
-class KeyStore:
+class DeviceKeyStore:
     """Reads and writes the records; each is durable when `put` returns."""
 
     def __init__(self, state: PlatformState) -> None:

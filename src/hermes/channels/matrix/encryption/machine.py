@@ -12,11 +12,11 @@ import structlog
 
 from hermes.channels.matrix.client import MatrixClient
 from hermes.channels.matrix.encryption.devices import DeviceBook
-from hermes.channels.matrix.encryption.key_store import KeyStore, Waiting
+from hermes.channels.matrix.encryption.key_store import DeviceKeyStore, WaitingEvents
 from hermes.channels.matrix.encryption.olm_sessions import OlmSessions, ToDevice
 from hermes.channels.matrix.encryption.own_device import Myself
-from hermes.channels.matrix.encryption.room_keys import RoomKeys, Unreadable
-from hermes.channels.matrix.encryption.signing import MEGOLM, Object, table, text
+from hermes.channels.matrix.encryption.room_keys import NotDecrypted, RoomKeys
+from hermes.channels.matrix.encryption.signatures import MEGOLM, Object, table, text
 from hermes.channels.matrix.wire import Sync, WireEvent, readable
 from hermes.errors import DeliveryError
 from hermes.ports.channel_state import PlatformState
@@ -41,7 +41,7 @@ class Encryption:
     ) -> None:
         self._client = client
         self._make_id = make_id
-        self._store = KeyStore(state)
+        self._store = DeviceKeyStore(state)
         self.me = Myself(client, self._store, password=password)
         self._devices = DeviceBook(client, self._store, self.me, epoch=make_id("epoch"))
         self._olm = OlmSessions(client, self._store, me=self.me, devices=self._devices, clock=clock)
@@ -111,7 +111,7 @@ class Encryption:
                 kind, content = await self._rooms.decrypt(
                     room_id, event.sender, event_id=event.event_id, content=event.content
                 )
-            except Unreadable as problem:
+            except NotDecrypted as problem:
                 _log.warning(
                     "matrix.not_decrypted",
                     room=room_id,
@@ -151,7 +151,7 @@ class Encryption:
     async def _forwarded(self, told: ToDevice) -> str:
         """Take a key that we asked for from a verified device of our own account."""
         name = text(told.content.get("session_id"))[:100]
-        waiting = await self._store.get(f"waiting/{name}", Waiting)
+        waiting = await self._store.get(f"waiting/{name}", WaitingEvents)
         is_own = told.sender == self.me.user_id and told.device.is_verified
         if waiting is None or not is_own or told.content.get("room_id") != waiting.room_id:
             _log.warning("matrix.forwarded_key_refused", sender=told.sender, device=told.device.id)
@@ -160,7 +160,7 @@ class Encryption:
 
     async def _now_readable(self, session: str) -> list[tuple[str, str]]:
         name = f"waiting/{session}"
-        waiting = await self._store.get(name, Waiting)
+        waiting = await self._store.get(name, WaitingEvents)
         if waiting is None:
             return []
         self._replayed.append(name)
@@ -170,9 +170,9 @@ class Encryption:
         """Remember a message that waits for its key, and ask our own and its sender's devices for it."""
         session = text(event.content.get("session_id"))[:100]
         name = f"waiting/{session}"
-        waiting = await self._store.get(name, Waiting)
+        waiting = await self._store.get(name, WaitingEvents)
         is_asked = waiting is not None
-        waiting = waiting or Waiting(room_id=room_id, sender=event.sender)
+        waiting = waiting or WaitingEvents(room_id=room_id, sender=event.sender)
         if (waiting.room_id, waiting.sender) != (room_id, event.sender) or not session:
             return
         if event.event_id not in waiting.events:

@@ -12,9 +12,9 @@ from vodozemac import AnyOlmMessage, Curve25519PublicKey, Session
 
 from hermes.channels.matrix.client import MatrixClient
 from hermes.channels.matrix.encryption.devices import DeviceBook
-from hermes.channels.matrix.encryption.key_store import KeyStore, Peer
+from hermes.channels.matrix.encryption.key_store import DeviceKeyStore, Peer
 from hermes.channels.matrix.encryption.own_device import PICKLE, Myself
-from hermes.channels.matrix.encryption.signing import (
+from hermes.channels.matrix.encryption.signatures import (
     OLM,
     Device,
     Object,
@@ -47,7 +47,7 @@ class OlmSessions:
     def __init__(
         self,
         client: MatrixClient,
-        store: KeyStore,
+        store: DeviceKeyStore,
         *,
         me: Myself,
         devices: DeviceBook,

@@ -14,8 +14,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from vodozemac import Account
 
 from hermes.channels.matrix.client import MatrixClient
-from hermes.channels.matrix.encryption.key_store import KeyStore, OwnDevice
-from hermes.channels.matrix.encryption.signing import (
+from hermes.channels.matrix.encryption.key_store import DeviceKeyStore, OwnDevice
+from hermes.channels.matrix.encryption.signatures import (
     MEGOLM,
     OLM,
     Object,
@@ -38,7 +38,7 @@ _log = structlog.get_logger(__name__)
 class Myself:
     """The device of one account; `load` comes first."""
 
-    def __init__(self, client: MatrixClient, store: KeyStore, *, password: str) -> None:
+    def __init__(self, client: MatrixClient, store: DeviceKeyStore, *, password: str) -> None:
         self._client = client
         self._store = store
         self._password = password

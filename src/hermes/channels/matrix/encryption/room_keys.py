@@ -19,10 +19,10 @@ from vodozemac import (
 )
 
 from hermes.channels.matrix.encryption.devices import DeviceBook
-from hermes.channels.matrix.encryption.key_store import KeyStore, OwnRoomKey, RoomKey
+from hermes.channels.matrix.encryption.key_store import DeviceKeyStore, OwnRoomKey, RoomKey
 from hermes.channels.matrix.encryption.olm_sessions import OlmSessions, ToDevice
 from hermes.channels.matrix.encryption.own_device import PICKLE, Myself
-from hermes.channels.matrix.encryption.signing import MEGOLM, Device, Object, table, text
+from hermes.channels.matrix.encryption.signatures import MEGOLM, Device, Object, table, text
 from hermes.ports.clock import Clock
 
 _MOST_SENDERS: Final = 5
@@ -35,7 +35,7 @@ _log = structlog.get_logger(__name__)
 Senders = dict[str, RoomKey]
 
 
-class Unreadable(Exception):
+class NotDecrypted(Exception):
     """A message cannot be decrypted; `needs_key` if its key may still come."""
 
     def __init__(self, why: str, *, needs_key: bool = False) -> None:
@@ -47,7 +47,13 @@ class RoomKeys:
     """The Megolm sessions of all rooms."""
 
     def __init__(
-        self, store: KeyStore, *, me: Myself, devices: DeviceBook, olm: OlmSessions, clock: Clock
+        self,
+        store: DeviceKeyStore,
+        *,
+        me: Myself,
+        devices: DeviceBook,
+        olm: OlmSessions,
+        clock: Clock,
     ) -> None:
         self._store = store
         self._me = me
@@ -86,28 +92,28 @@ class RoomKeys:
     async def decrypt(
         self, room_id: str, sender: str, *, event_id: str, content: Mapping[str, Any]
     ) -> tuple[str, Object]:
-        """Return the type and the content of an encrypted event; raise `Unreadable`."""
+        """Return the type and the content of an encrypted event; raise `NotDecrypted`."""
         if content.get("algorithm") != MEGOLM:
-            raise Unreadable("it is encrypted in an unknown way")
+            raise NotDecrypted("it is encrypted in an unknown way")
         name = f"in/{text(content.get('session_id'))[:100]}"
         senders = await self._store.get(name, Senders) or {}
         key = senders.get(sender)
         if key is None:
-            raise Unreadable("its key has not come", needs_key=True)
+            raise NotDecrypted("its key has not come", needs_key=True)
         if key.room_id != room_id:
-            raise Unreadable("its key is that of another room")
+            raise NotDecrypted("its key is that of another room")
         try:
             session = InboundGroupSession.from_pickle(key.session, PICKLE)
             message = MegolmMessage.from_base64(text(content.get("ciphertext")))
             if message.message_index() < session.first_known_index:
-                raise Unreadable("its key has come for later messages only", needs_key=True)
+                raise NotDecrypted("its key has come for later messages only", needs_key=True)
             opened = session.decrypt(message)
             said = msgspec.json.decode(bytes(opened.plaintext), type=dict[str, Any])
         except (ValueError, RecursionError) as error:
-            raise Unreadable(f"it is damaged or forged: {error}") from None
+            raise NotDecrypted(f"it is damaged or forged: {error}") from None
         self._check_once(key, opened.message_index, event_id)
         if said.get("room_id") != room_id:
-            raise Unreadable("it was written in another room")
+            raise NotDecrypted("it was written in another room")
         await self._store.put(name, senders)
         return text(said.get("type")), table(said, "content")
 
@@ -246,9 +252,9 @@ class RoomKeys:
         """Raise for a message with the index of another one: somebody repeats what was said."""
         mark = hashlib.sha256(event_id.encode("utf-8", "replace")).hexdigest()[:32]
         if key.seen.setdefault(index, mark) != mark:
-            raise Unreadable("it repeats another message")
+            raise NotDecrypted("it repeats another message")
         if len(key.seen) > _MOST_SEEN:
             # What is older than all that are remembered counts as a repetition.
             del key.seen[min(key.seen)]
             if index < min(key.seen):
-                raise Unreadable("it is too old to tell whether it repeats another message")
+                raise NotDecrypted("it is too old to tell whether it repeats another message")
