@@ -23,6 +23,7 @@ from hermes.channels.matrix.channel import MatrixChannel
 from hermes.channels.matrix.encrypted_rooms import KEY_NOTICE
 from hermes.message.parts import ImagePart, TextPart
 from hermes.ports.channel import Delivery, Target
+from tests.system.live import live_gateway, model_server, with_model
 from tests.system.matrix_rig import Rig, picture
 from tests.system.real_synapse import PYTHON, Person, Synapse
 
@@ -60,6 +61,7 @@ class Other:
         self._config = AsyncClientConfig(store_sync_tokens=True, encryption_enabled=True)
         self._made = (synapse.url, user_id, folder)
         self.client = self._new()
+        self.seen: list[str] = []
 
     def _new(self, device_id: str = "") -> AsyncClient:
         url, user_id, folder = self._made
@@ -102,6 +104,7 @@ class Other:
                 response = await self.client.sync(timeout=500)
                 for room in response.rooms.join.values():
                     for event in room.timeline.events:
+                        self.seen.append(getattr(event, "body", ""))
                         if fits(event):
                             return event
 
@@ -246,13 +249,11 @@ async def test_a_message_without_its_key_is_told_once_and_read_when_the_key_come
     channel = await rig.connected()
     room = await room_of(ada, bot)
     lost = {**MEGOLM, "ciphertext": "AwgA", "session_id": "nobody", "sender_key": "k"}
-    for _ in range(2):
-        path = f"rooms/{quote(room)}/send/m.room.encrypted"
-        await ada.client.send(
-            "PUT",
-            f"/_matrix/client/v3/{path}/{len(rig.handed)}{_}?access_token={ada.client.access_token}",
-            msgspec.json.encode(lost).decode(),
-        )
+    for number in range(2):
+        path = f"/_matrix/client/v3/rooms/{quote(room)}/send/m.room.encrypted/lost{number}"
+        token = ada.client.access_token
+        body = msgspec.json.encode(lost).decode()
+        await ada.client.send("PUT", f"{path}?access_token={token}", body)
 
     notice = await ada.until(lambda event: getattr(event, "body", "") == KEY_NOTICE)
     assert notice.decrypted
@@ -262,3 +263,40 @@ async def test_a_message_without_its_key_is_told_once_and_read_when_the_key_come
     assert [one["type"] for one in own if one["type"] == "m.room.encrypted"] == ["m.room.encrypted"]
     assert not isinstance(notice, MegolmEvent)
     await channel.probe()
+
+
+@pytest.mark.req("J16", "J17")
+@pytest.mark.parametrize(
+    "where", ["store.put_channel_state.after:8", "channel.send.before:1", "channel.send.after:1"]
+)
+async def test_a_kill_in_an_encrypted_room_leaves_one_reply(
+    tmp_path: Path, synapse: Synapse, ada: Other, bot: Person, where: str
+) -> None:
+    home = tmp_path / "home"
+    async with model_server() as model:
+        more = {
+            **with_model(model),
+            "MATRIX_HOMESERVER": synapse.url,
+            "MATRIX_ACCESS_TOKEN": bot.token,
+            "HERMES_MATRIX__JOIN": "all",
+            "HERMES_MATRIX__ENCRYPTION": "on",
+            "HERMES_ACCESS__ALLOW_ALL": "true",
+        }
+        async with live_gateway(home, more) as gateway:
+            room = await room_of(ada, bot)
+            await ada.say_text(room, "one")
+            await ada.reads("#1 one")
+            await gateway.settled()
+            await gateway.stop()
+        await ada.say_text(room, "two")
+        try:
+            async with live_gateway(home, {**more, "HERMES_FAILPOINTS": where}) as gateway:
+                async with asyncio.timeout(60):
+                    await gateway.process.wait()
+        except AssertionError as died:
+            assert "hermes up ended" in str(died)  # noqa: PT017 - it may die before it is ready
+        async with live_gateway(home, more):
+            await ada.say_text(room, "three")
+            await ada.reads("#3 three")
+
+    assert [body for body in ada.seen if body.startswith("#")] == ["#1 one", "#2 two", "#3 three"]
