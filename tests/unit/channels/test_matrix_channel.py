@@ -10,7 +10,6 @@ import pytest
 
 from hermes.channels.matrix.encrypted_rooms import NOTICE
 from hermes.channels.matrix.inbound import VOICE
-from hermes.channels.matrix.settings import read_settings
 from hermes.channels.matrix.sync_state import KEY
 from hermes.errors import (
     BadRequest,
@@ -26,6 +25,7 @@ from hermes.errors import (
 )
 from hermes.message.event import Reaction
 from hermes.message.parts import AudioPart, ImagePart, Media, TextPart
+from hermes.plugins.manifest import load_manifest, read_settings
 from hermes.ports.channel import (
     ArrivedDelivery,
     ChatInfo,
@@ -549,18 +549,24 @@ async def test_a_wrong_credential_says_what_to_do(
 @pytest.mark.parametrize(
     ("table", "words"),
     [
-        ({"homeserver": "matrix.example.org", "access_token": "t"}, "homeserver: expected an add"),
-        ({"homeserver": "https://u:p@example.org", "access_token": "t"}, "homeserver"),
-        ({"homeserver": "https://example.org"}, "needs access_token"),
-        ({"homeserver": "https://example.org", "access_token": ""}, "needs access_token"),
-        ({"homeserver": "https://example.org", "user_id": "@a:b"}, "needs access_token"),
-        ({"homeserver": "https://example.org", "access_token": "t", "user_id": "ada"}, "user_id"),
-        ({"homeserver": "https://example.org", "access_token": "t", "poll_s": 0}, "poll_s"),
+        ({"homeserver": "matrix.example.org", "access_token": "t"}, "homeserver: expected an http"),
+        ({"homeserver": "https://u:p@example.org", "access_token": "t"}, "homeserver: expected"),
+        ({"homeserver": "https://example.org"}, "user_id"),
+        ({"homeserver": "https://example.org", "access_token": ""}, "user_id"),
+        ({"homeserver": "https://example.org", "user_id": "@a:b"}, "password"),
+        (
+            {"homeserver": "https://example.org", "access_token": "t", "user_id": "ada"},
+            "user_id: exp",
+        ),
+        (
+            {"homeserver": "https://example.org", "access_token": "t", "poll_s": 0},
+            "poll_s: expected 1",
+        ),
     ],
 )
 def test_settings_that_cannot_work_are_named(table: dict[str, object], words: str) -> None:
     with pytest.raises(ConfigurationError, match=words):
-        read_settings(table)
+        read_settings(load_manifest("hermes.channels.matrix"), table)
 
 
 @pytest.mark.req("W10")

@@ -175,7 +175,7 @@ class MatrixChannel:
             await self._client.redact(target.chat_id, before, txn=f"redact.{before}")
         sent = await self._client.put_event(
             target.chat_id,
-            reaction_content(name, platform_message_id),
+            reaction_content(self._setup.rows.reactions[name], platform_message_id),
             txn=f"{name}.{platform_message_id}.{before}",
             kind="m.reaction",
         )

@@ -1,6 +1,5 @@
 """Converts deliveries to event content. Pure."""
 
-from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
@@ -11,7 +10,7 @@ from hermes.errors import DeliveryRejected, FailureClass
 from hermes.message.markup.parse import parse
 from hermes.message.markup.plain import plain
 from hermes.message.parts import AudioPart, ImagePart, Media
-from hermes.ports.channel import ReactionName, Target
+from hermes.ports.channel import Target
 
 HTML: Final = "org.matrix.custom.html"
 # An event's ids, hashes, signatures and references need some of its 65,536 bytes.
@@ -20,7 +19,6 @@ _MAX_BODIES_BYTES: Final = 58_000
 # Clients without edits show this much of one.
 _EDIT_SHOWN_CHARS = 200
 _NAME_CHARS = 200
-_REACTIONS: Final[Mapping[ReactionName, str]] = {"seen": "👀", "working": "⏳", "done": "✅"}
 _encode = msgspec.json.Encoder().encode
 
 # Any: JSON on its way out.
@@ -71,9 +69,9 @@ def media_content(
     }
 
 
-def reaction_content(name: ReactionName, event_id: str) -> Content:
+def reaction_content(emoji: str, event_id: str) -> Content:
     """Return the bot's reaction to a message."""
-    relation = {"rel_type": "m.annotation", "event_id": event_id, "key": _REACTIONS[name]}
+    relation = {"rel_type": "m.annotation", "event_id": event_id, "key": emoji}
     return {"m.relates_to": relation}
 
 
