@@ -438,6 +438,25 @@ async def test_a_process_that_ends_at_any_write_goes_on_with_the_same_keys(rig: 
     assert rig.server.rejections == ()
 
 
+async def test_one_time_keys_are_made_only_as_they_are_used_up(rig: Rig) -> None:
+    await rig.begin()
+    free = rig.server.one_time_keys[BOT, rig.server.device]
+    first = set(free)
+    for _ in range(2):
+        await rig.channels[-1].disconnect()
+        await rig.connected()
+    assert set(free) == first
+
+    for name in sorted(first)[2:]:
+        del free[name]
+    rig.put({**rig.ada.message(ROOM, "x"), "session_id": "barrier"})
+    await rig.barrier()
+    await rig.barrier()
+
+    assert len(free) == len(first)
+    assert len(first & set(free)) == 2
+
+
 async def test_no_two_messages_have_one_step_though_the_first_was_lost(rig: Rig) -> None:
     channel = await rig.begin()
     rig.server.plan(Fault(kind="reset_after"))

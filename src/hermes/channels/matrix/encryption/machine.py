@@ -14,7 +14,7 @@ from hermes.channels.matrix.client import MatrixClient
 from hermes.channels.matrix.encryption.devices import DeviceBook
 from hermes.channels.matrix.encryption.key_store import DeviceKeyStore, WaitingEvents
 from hermes.channels.matrix.encryption.olm_sessions import OlmSessions, ToDevice
-from hermes.channels.matrix.encryption.own_device import Myself
+from hermes.channels.matrix.encryption.own_device import ONE_TIME, Myself
 from hermes.channels.matrix.encryption.room_keys import NotDecrypted, RoomKeys
 from hermes.channels.matrix.encryption.signatures import MEGOLM, Object, table, text
 from hermes.channels.matrix.wire import Sync, WireEvent, readable
@@ -23,7 +23,6 @@ from hermes.ports.channel_state import PlatformState
 from hermes.ports.clock import Clock
 
 _MOST_EVENTS: Final = 100
-_SIGNED_KEY: Final = "signed_curve25519"
 _log = structlog.get_logger(__name__)
 
 
@@ -56,7 +55,6 @@ class Encryption:
         """Load the device, and make its keys known."""
         async with self._lock:
             await self.me.load(user_id, device_id)
-            await self.me.replenish(0, needs_fallback=False)
         _log.info("matrix.device", **self.me.shown(), is_signed=self.me.is_signed)
 
     def restart(self) -> None:
@@ -79,8 +77,8 @@ class Encryption:
             left = sync.device_one_time_keys_count
             unused = sync.device_unused_fallback_key_types
             if left is not None:
-                is_used = unused is not None and _SIGNED_KEY not in unused
-                await self.me.replenish(left.get(_SIGNED_KEY, 0), needs_fallback=is_used)
+                is_used = unused is not None and ONE_TIME not in unused
+                await self.me.replenish(left.get(ONE_TIME, 0), needs_fallback=is_used)
             return tuple(found)
 
     async def settle(self) -> None:

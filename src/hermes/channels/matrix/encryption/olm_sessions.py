@@ -13,7 +13,7 @@ from vodozemac import AnyOlmMessage, Curve25519PublicKey, Session
 from hermes.channels.matrix.client import MatrixClient
 from hermes.channels.matrix.encryption.devices import DeviceBook
 from hermes.channels.matrix.encryption.key_store import DeviceKeyStore, Peer
-from hermes.channels.matrix.encryption.own_device import PICKLE, Myself
+from hermes.channels.matrix.encryption.own_device import ONE_TIME, PICKLE, Myself
 from hermes.channels.matrix.encryption.signatures import (
     OLM,
     Device,
@@ -183,7 +183,7 @@ class OlmSessions:
             for device in devices.values():
                 peer = await self._store.get(f"olm/{device.curve25519}", Peer)
                 if anew or peer is None or not peer.sessions:
-                    wanted.setdefault(user, {})[device.id] = "signed_curve25519"
+                    wanted.setdefault(user, {})[device.id] = ONE_TIME
         if not wanted:
             return
         body = {"one_time_keys": wanted}

@@ -30,6 +30,7 @@ from hermes.errors import ConfigurationError, DeliveryRejected
 
 # The store seals the records; the library wants a key of its own.
 PICKLE: Final = bytes(32)
+ONE_TIME: Final = "signed_curve25519"
 _MOST_DONE: Final = 200
 _ROLES: Final = ("master", "self_signing", "user_signing")
 _log = structlog.get_logger(__name__)
@@ -90,7 +91,11 @@ class Myself:
         self._record = known
         self.account = Account.from_pickle(known.account, PICKLE)
         await self.save()
-        await self._client.call("POST", "keys/upload", "keys", json={"device_keys": self.keys})
+        told = await self._client.call(
+            "POST", "keys/upload", "keys", json={"device_keys": self.keys}
+        )
+        left = table(told, "one_time_key_counts").get(ONE_TIME, 0)
+        await self.replenish(left if isinstance(left, int) else 0, needs_fallback=False)
         if not known.is_signed:
             await self._vouch()
 
@@ -148,7 +153,7 @@ class Myself:
     # Any: keys of the library.
     def _signed_keys(self, keys: Mapping[str, Any], more: Object) -> Object:
         return {
-            f"signed_curve25519:{name}": signed(
+            f"{ONE_TIME}:{name}": signed(
                 {"key": key.to_base64(), **more},
                 user_id=self.user_id,
                 key_id=self.device_id,
