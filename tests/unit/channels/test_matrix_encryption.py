@@ -306,6 +306,8 @@ async def test_a_message_that_was_spoiled_is_refused(rig: Rig, spoil: str) -> No
         {"type": 0, "body": "é"},
         {"type": 9, "body": "AAAA"},
         {"type": True, "body": "AwogAAAA"},
+        {"type": [], "body": "AAAA"},
+        {"type": 0, "body": {}},
         {"type": 1, "body": "A" * 200_000},
     ],
 )

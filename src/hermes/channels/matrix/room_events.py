@@ -106,6 +106,11 @@ class RoomEvents:
             found.append(PolledEvent(event=(room_id, raw), chat=room_id))
         return found
 
+    def members_changed(self, room_id: str) -> None:
+        """Note that others may read in a room than before."""
+        if self._encryption is not None:
+            self._encryption.members_changed(room_id)
+
     async def settle(self) -> None:
         """Forget what waited for keys, now that it is kept."""
         if self._encryption is not None:
@@ -118,8 +123,8 @@ class RoomEvents:
         if event is None:
             return
         self.book.hear(room_id, event)
-        if event.type == "m.room.member" and self._encryption is not None:
-            self._encryption.members_changed(room_id)
+        if event.type == "m.room.member":
+            self.members_changed(room_id)
         if event.sender == self._bot.user_id:
             await self._prove(event)
         elif event.type == "m.room.encrypted":

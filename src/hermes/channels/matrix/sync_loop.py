@@ -130,6 +130,8 @@ class SyncLoop:
             self._invites.pop(room_id, None)
         for room_id, room in sync.rooms.join.items():
             self.book.hear_summary(room_id, room.summary)
+            if room.timeline.limited:
+                self._events.members_changed(room_id)
             for event in map(readable, room.state.events):
                 if event is not None:
                     self.book.hear(room_id, event)

@@ -134,7 +134,7 @@ class OlmSessions:
     async def _decrypt(self, curve: str, kind: Any, body: str) -> tuple[bytes, Peer]:
         """Return a plain text and the sessions after it; raise `ValueError`."""
         peer = await self._store.get(f"olm/{curve}", Peer) or Peer()
-        message = AnyOlmMessage.from_parts(kind if kind in {0, 1} else 9, decode64(body))
+        message = AnyOlmMessage.from_parts(kind if kind in (0, 1) else 9, decode64(body))
         first = message.to_pre_key() if kind == 0 else None
         for number, pickle in enumerate(peer.sessions):
             session = Session.from_pickle(pickle, PICKLE)
