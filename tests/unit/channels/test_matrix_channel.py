@@ -320,6 +320,22 @@ async def test_nothing_is_said_in_the_clear_in_an_encrypted_room(rig: Rig) -> No
     assert rig.server.posts("c") == ()
 
 
+@pytest.mark.req("W9")
+async def test_a_room_that_was_encrypted_before_the_invitation_is_known_to_be(rig: Rig) -> None:
+    channel = await rig.connected()
+    town = rig.server.state
+    room = rig.server.invite("den", "ada")
+    invitation = town.rooms[room].events.pop()
+    content = {"algorithm": "m.megolm.v1.aes-sha2"}
+    town.add(room, user_id("ada"), "m.room.encryption", content, state_key="")
+    town.put(town.rooms[room], invitation[1])
+    await until(lambda: town.rooms[room].membership(BOT) == "join")
+    await rig.server.taken()
+
+    with pytest.raises(DeliveryRejected, match="sends nothing there unencrypted"):
+        await channel.send(to("den", "secret"))
+
+
 @pytest.mark.req("A26", "J17")
 async def test_the_key_of_a_send_finds_it_again(rig: Rig) -> None:
     channel = await rig.connected()

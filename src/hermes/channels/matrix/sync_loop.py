@@ -4,6 +4,7 @@ Between the homeserver and `room_events.py`. A batch that was not accepted compl
 the inbox knows each event by its id.
 """
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 import msgspec
@@ -132,19 +133,23 @@ class SyncLoop:
             self.book.hear_summary(room_id, room.summary)
             if room.timeline.limited:
                 self._events.members_changed(room_id)
-            for event in map(readable, room.state.events):
-                if event is not None:
-                    self.book.hear(room_id, event)
+            self._hear_state(room_id, room.state.events)
         for room_id, invited in sync.rooms.invite.items():
             invite = read_invite(room_id, invited, own=self.book.own)
             if invite is not None:
                 self._invites[room_id] = (invite, 0)
 
+    def _hear_state(self, room_id: str, events: Iterable[msgspec.Raw]) -> None:
+        for event in map(readable, events):
+            if event is not None:
+                self.book.hear(room_id, event)
+
     async def _new_in(self, room_id: str, room: JoinedRoom) -> list[msgspec.Raw]:
         timeline = room.timeline
         last = self._kept.last.get(room_id)
         if last is None:
-            # New to us: only messages since the bot's invitation count.
+            # New to us: only messages since the bot's invitation count, but all of the room's state.
+            self._hear_state(room_id, timeline.events)
             return await self._missed(room_id, last=None)
         if not timeline.limited:
             return timeline.events

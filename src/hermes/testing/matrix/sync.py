@@ -86,7 +86,11 @@ def _joined(
     state = [
         event
         for event in room.state().values()
-        if is_new and event["type"] != "m.room.member" and passes(event, state_filter)
+        # What the timeline shows is not told twice.
+        if is_new
+        and event not in events
+        and event["type"] != "m.room.member"
+        and passes(event, state_filter)
     ]
     senders = {event["sender"] for event in events}
     if passes({"type": "m.room.member"}, state_filter):
