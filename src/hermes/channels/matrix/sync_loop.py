@@ -66,7 +66,7 @@ class SyncLoop:
         """Load the rooms' current state; on the first start, receive everything from here on."""
         sync = await self._client.sync(since=None, wait_s=0.0, asked=_filter(limit=1))
         is_first = self._kept.since is None
-        self._hear_rooms(sync)
+        self._hear_rooms(sync, is_whole=True)
         if is_first:
             await self._events.hear_keys(sync)
             self._kept.since = sync.next_batch
@@ -109,7 +109,7 @@ class SyncLoop:
         _log.warning("matrix.place_lost", rooms=len(self._kept.last))
         sync = await self._client.sync(since=None, wait_s=0.0, asked=_filter(limit=1))
         await self._events.hear_keys(sync, is_anew=True)
-        self._hear_rooms(sync)
+        self._hear_rooms(sync, is_whole=True)
         for room_id in sync.rooms.join:
             last = self._kept.last.get(room_id)
             # If nothing was ever received, it is unknown what is old.
@@ -120,8 +120,8 @@ class SyncLoop:
         await self.keep(sync.next_batch)
         return sync.next_batch
 
-    def _hear_rooms(self, sync: Sync) -> None:
-        """Apply changes of rooms, before the messages in them."""
+    def _hear_rooms(self, sync: Sync, *, is_whole: bool = False) -> None:
+        """Apply changes of rooms, before the messages in them; of the whole state, also the newest."""
         for event in map(readable, sync.account_data.events):
             if event is not None and event.type == "m.direct":
                 self.book.hear_direct(event.content)
@@ -133,7 +133,8 @@ class SyncLoop:
             self.book.hear_summary(room_id, room.summary)
             if room.timeline.limited:
                 self._events.members_changed(room_id)
-            self._hear_state(room_id, room.state.events)
+            newest = room.timeline.events if is_whole else ()
+            self._hear_state(room_id, (*room.state.events, *newest))
         for room_id, invited in sync.rooms.invite.items():
             invite = read_invite(room_id, invited, own=self.book.own)
             if invite is not None:
