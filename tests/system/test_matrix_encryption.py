@@ -136,7 +136,7 @@ class Encrypted(Rig):
             "homeserver": synapse.url,
             "access_token": bot.token,
             "join": "all",
-            "encryption": "on",
+            "encryption": True,
             "poll_s": 2,
         }
 
@@ -281,7 +281,7 @@ async def test_a_kill_in_an_encrypted_room_leaves_one_reply(
             "MATRIX_HOMESERVER": synapse.url,
             "MATRIX_ACCESS_TOKEN": bot.token,
             "HERMES_MATRIX__JOIN": "all",
-            "HERMES_MATRIX__ENCRYPTION": "on",
+            "HERMES_MATRIX__ENCRYPTION": "true",
             "HERMES_ACCESS__ALLOW_ALL": "true",
         }
         async with live_gateway(home, more) as gateway:

@@ -267,7 +267,7 @@ class MatrixChannel:
             self._life.end(NetError("matrix: the bot was signed out; it signs in again"))
 
     async def _start_encryption(self, kept: SyncState) -> None:
-        if self._settings.encryption == "off":
+        if not self._settings.encryption:
             return
         if not kept.device_id:
             raise ConfigurationError(

@@ -17,7 +17,7 @@ class MatrixSettings(msgspec.Struct, frozen=True, kw_only=True):
     allowed_users: tuple[str, ...] = ()
     receipts: bool = True
     poll_s: float = 30.0
-    encryption: Literal["off", "on"] = "off"
+    encryption: bool = False
 
     def __repr__(self) -> str:
         """Return it without the secrets."""

@@ -60,12 +60,12 @@ class Myself:
     @property
     def curve25519(self) -> str:
         """The key by which others reach it."""
-        return self.account.curve25519_key.to_base64()
+        return str(self.account.curve25519_key.to_base64())
 
     @property
     def ed25519(self) -> str:
         """The key by which people recognise it."""
-        return self.account.ed25519_key.to_base64()
+        return str(self.account.ed25519_key.to_base64())
 
     @property
     def is_signed(self) -> bool:
@@ -141,7 +141,7 @@ class Myself:
         self._record.done = dict(list(done.items())[-_MOST_DONE:])
 
     def _sign(self, data: bytes) -> str:
-        return self.account.sign(data).to_base64()
+        return str(self.account.sign(data).to_base64())
 
     def _one_time_keys(self) -> Object:
         keys, spare = self.account.one_time_keys, self.account.fallback_key
