@@ -130,6 +130,7 @@ lock: setup-dev ## resolve requirements/*.in again into the hash-checked locks
 	$(COMPILE) --no-deps requirements/model.in -o requirements/model.txt
 	$(COMPILE) --no-deps requirements/recall.in -o requirements/recall.txt
 	$(COMPILE) --no-deps requirements/api-docs.in -o requirements/api-docs.txt
+	$(COMPILE) requirements/matrix.in -o requirements/matrix.txt
 	$(COMPILE) requirements/dev.in -o requirements/dev.txt
 	$(COMPILE) --no-deps requirements/fuzz.in -o requirements/fuzz.txt
 	$(COMPILE) --excludes requirements/torch.in requirements/training.in -o requirements/training.txt

@@ -14,7 +14,7 @@ from hermes.media.cache import MediaCache
 from hermes.message.event import MessageEvent
 from hermes.net.client import HttpClient, HttpSettings
 from hermes.plugins.manifest import load_manifest, read_settings
-from hermes.ports.channel import Acceptance
+from hermes.ports.channel import Acceptance, ArrivedDelivery
 from hermes.ports.channel_setup import ChannelSetup
 from hermes.ports.clock import SystemClock
 from hermes.testing.channel_state import memory_state
@@ -44,6 +44,7 @@ class Rig:
         # Repeats, too.
         self.handed: list[str] = []
         self.refusals: list[Exception] = []
+        self.arrived: list[ArrivedDelivery] = []
         self.channels: list[MatrixChannel] = []
         self._numbers = count(1)
 
@@ -67,6 +68,8 @@ class Rig:
                 make_id=lambda kind: f"{kind}_{next(self._numbers)}",
                 media=self.media_cache,
                 state=self.state,
+                rows=manifest.rows,
+                arrived=self.arrive,
             )
         )
         self.channels.append(channel)
@@ -90,6 +93,9 @@ class Rig:
         if not known:
             self.events.append(event)
         return Acceptance(message_id=event.external_id, duplicate=known)
+
+    async def arrive(self, there: ArrivedDelivery) -> None:
+        self.arrived.append(there)
 
     def texts(self) -> list[str]:
         return [event.text for event in self.events]

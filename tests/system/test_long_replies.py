@@ -9,7 +9,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from hermes.testing.matrix.people import MatrixStandIn
+from hermes.testing.matrix.platform import MatrixStandIn
 from hermes.testing.stand_in import PersonMessage, Post
 from hermes.testing.telegram.platform import TelegramStandIn
 from tests.system.live import Live, live_gateway, model_server, run_command, with_model
@@ -87,8 +87,8 @@ async def test_killed_between_the_first_messages_and_the_file_each_is_there_once
     async with model_server() as url:
         more = {
             **with_model(url),
-            "MATRIX_HOMESERVER": matrix.wire.base_url,
-            "MATRIX_ACCESS_TOKEN": matrix.wire.token,
+            "MATRIX_HOMESERVER": matrix.url,
+            "MATRIX_ACCESS_TOKEN": matrix.token,
             "HERMES_ACCESS__ALLOW_ALL": "true",
             "HERMES_OUTBOX__MAX_MESSAGES": "1",
             "HERMES_STREAMING__TRANSPORT": "off",

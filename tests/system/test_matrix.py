@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from hermes.testing.matrix.people import MatrixStandIn
+from hermes.testing.matrix.platform import MatrixStandIn
+from hermes.testing.site import Rate
 from hermes.testing.stand_in import Fault, PersonMessage, Post
 from tests.system.live import Live, live_gateway, model_server, with_model
 
@@ -33,8 +34,8 @@ async def model() -> AsyncIterator[str]:
 def variables(server: MatrixStandIn, model: str, **more: str) -> dict[str, str]:
     return {
         **with_model(model),
-        "MATRIX_HOMESERVER": server.wire.base_url,
-        "MATRIX_ACCESS_TOKEN": server.wire.token,
+        "MATRIX_HOMESERVER": server.url,
+        "MATRIX_ACCESS_TOKEN": server.token,
         "HERMES_ACCESS__ALLOW_ALL": "true",
         **more,
     }
@@ -73,10 +74,10 @@ async def test_messages_are_answered_once_and_shown_while_they_are_written(
         await server.say(PersonMessage(text="hello", chat="c", times=3))
         await until(server, "c", "#1 hello")
 
-        server.wire.sends_per_second = 2
+        server.rates = (Rate("all", 2, 1.0),)
         await server.say(PersonMessage(text=SLOWLY, chat="c"))
         posts = await until(server, "c", "#1 hello", f"#2 {SLOWLY}")
-        server.wire.sends_per_second = 0
+        server.rates = ()
 
         server.plan(Fault(kind="reset_after", times=2))
         await server.say(PersonMessage(text="once", chat="c"))

@@ -17,7 +17,8 @@ from hermes.outbox.chunks import split
 from hermes.outbox.marks import REPEAT_PREFIX
 from hermes.plugins.manifest import load_manifest
 from hermes.testing.discord.platform import DiscordStandIn, read_discord
-from hermes.testing.matrix.people import MatrixStandIn, room_id
+from hermes.testing.matrix.people import room_id
+from hermes.testing.matrix.platform import MatrixStandIn
 from hermes.testing.meta.platform import MetaStandIn, as_read
 from hermes.testing.push.platform import SamplePlatform
 from hermes.testing.push.state import MAX_CHARS, PostedMessage
@@ -188,7 +189,7 @@ class MatrixPlace(_OwnPlace):
 
     def __init__(self) -> None:
         self._matrix = MatrixStandIn()
-        self._matrix.wire.token = f"not-a-real-token-{_own_number()}"
+        self._matrix.tokens["bot"] = f"not-a-real-token-{_own_number()}"
         super().__init__(self._matrix)
 
     @property
@@ -202,11 +203,11 @@ class MatrixPlace(_OwnPlace):
         self._names = {chat: room_id(chat) for chat in (*chats, closed)}
 
     async def say(self, said: Said) -> str:
-        while not self._matrix.wire.acknowledged:
+        while not self._matrix.acknowledged:
             await self._matrix.state.changed(1.0)
         written = self._matrix.write(_spoken(said))
         wanted = self._matrix.state.position
-        while self._matrix.wire.acknowledged < wanted:
+        while self._matrix.acknowledged < wanted:
             await self._matrix.state.changed(1.0)
         return written
 

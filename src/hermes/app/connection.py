@@ -19,6 +19,7 @@ from hermes.ports.channel import (
     Accept,
     Acceptance,
     Channel,
+    IdentifiedChannel,
     LiveChannel,
     ProbingChannel,
     PushChannel,
@@ -264,8 +265,14 @@ class ChannelConnection:
     def _stands(self, state: ConnectionState, error: Exception | None = None) -> None:
         self._state = state
         self._is_deaf = False
-        self._note = None if error is None else _words(error)
+        self._note = self._identity() if error is None else _words(error)
         self._code = None if error is None else _code(error)
+
+    def _identity(self) -> str | None:
+        """Return by which key people recognise a connected channel's device."""
+        if self._state != "connected" or not isinstance(self._channel, IdentifiedChannel):
+            return None
+        return self._channel.identity or None
 
     async def _disconnect(self) -> None:
         try:

@@ -125,11 +125,39 @@ class Api:
         follows the base address, or is a whole address on one of the platform's own hosts.
         """
         body, kind = self._body(json, form, files)
-        sent = {**self._headers, **({"Content-Type": kind} if kind else {}), **headers}
+        answer = await self.raw(
+            method,
+            path,
+            body=body,
+            mime=kind,
+            query=query,
+            headers=headers,
+            timeout_s=timeout_s,
+            limit=limit,
+        )
+        return self.read(answer)
+
+    async def raw(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: bytes | None = None,
+        mime: str = "",
+        query: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] = _NO_HEADERS,
+        timeout_s: float | None = None,
+        limit: int = MAX_ANSWER_BYTES,
+    ) -> PlatformAnswer:
+        """Make a call and return its answer as it came, for answers that are large or no JSON."""
+        sent = {**self._headers, **({"Content-Type": mime} if mime else {}), **headers}
         url = self._address(path) + (f"?{urlencode(query)}" if query else "")
-        answer = await self._sent(
+        return await self._sent(
             method, url, headers=sent, body=body, timeout_s=timeout_s, limit=limit
         )
+
+    def read(self, answer: PlatformAnswer) -> ApiAnswer:
+        """Return what an answer says, by the rows."""
         return read_answer(answer, self._rows.answer, mask=self.mask)
 
     async def upload(
@@ -293,8 +321,7 @@ class Api:
 
     def _raise_refusal(self, answer: PlatformAnswer, what: str) -> None:
         if not answer.is_ok:
-            said = read_answer(answer, self._rows.answer, mask=self.mask)
-            self.success(said, path=what)
+            self.success(self.read(answer), path=what)
 
 
 async def _start(chunks: AsyncIterator[bytes]) -> bytes:

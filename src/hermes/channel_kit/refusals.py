@@ -50,7 +50,7 @@ def read_answer(answer: PlatformAnswer, row: AnswerRow, *, mask: Mask = str) -> 
     """Return what an answer says; what it says in words is masked, on one line, and cut."""
     found = _decoded(answer.body)
     ok = answer.is_ok and (not row.ok or _is_success(field_of(found, row.ok)))
-    seconds = _seconds(field_of(found, row.wait)) if row.wait else None
+    seconds = _seconds(field_of(found, row.wait), unit=row.wait_unit) if row.wait else None
     return ApiAnswer(
         status=answer.status,
         found=found,
@@ -187,10 +187,10 @@ def _is_success(value: object) -> bool:
     return value is True or (not isinstance(value, bool) and value == 0)
 
 
-def _seconds(value: object) -> float | None:
+def _seconds(value: object, *, unit: str) -> float | None:
     if not isinstance(value, int | float) or isinstance(value, bool):
         return None
-    return min(_LONGEST_WAIT_S, max(0.0, float(value)))
+    return min(_LONGEST_WAIT_S, max(0.0, value / 1000 if unit == "ms" else float(value)))
 
 
 def _words(value: object, longest: int, mask: Mask) -> str:

@@ -280,7 +280,8 @@ def _channel_check(one: ChannelStatus) -> Check:
             why="the platform kept failing; replies wait",
             fix="wait, or read `hermes deadletters list` and the logs about it",
         )
-    return Check(name="channels", status="ok", what=f"{one.name} is connected")
+    told = f"; {one.note}" if one.note else ""
+    return Check(name="channels", status="ok", what=f"{one.name} is connected{told}")
 
 
 def risk_checks(settings: Settings, manifests: Mapping[str, Manifest]) -> Iterator[Check]:

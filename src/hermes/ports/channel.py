@@ -384,3 +384,13 @@ class InformedChannel(Channel, Protocol):
     async def chat_info(self, target: Target) -> ChatInfo:
         """Return the chat's information; raises a `DeliveryError` if it cannot be read."""
         ...
+
+
+@runtime_checkable
+class IdentifiedChannel(Channel, Protocol):
+    """A channel whose device people recognise by a key."""
+
+    @property
+    def identity(self) -> str:
+        """What people compare, in words; empty if there is nothing to compare."""
+        ...

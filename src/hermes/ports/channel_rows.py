@@ -119,13 +119,15 @@ class AnswerRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """Where a platform's JSON answer says what became of a call; dots go into objects.
 
     `ok` is the field that is true, or 0, if the call succeeded (empty: the HTTP status says it). `code`
-    and `says` are the platform's own code and sentence, `wait` the seconds until it takes more.
+    and `says` are the platform's own code and sentence, `wait` the time until it takes more, in
+    `wait_unit`.
     """
 
     ok: str = ""
     code: str = ""
     says: str = ""
     wait: str = ""
+    wait_unit: Literal["s", "ms"] = "s"
 
 
 class RateRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -9,7 +9,7 @@ from hermes.ports.channel import Capabilities
 from hermes.testing.discord.platform import DiscordStandIn
 from hermes.testing.email.server import EmailStandIn
 from hermes.testing.irc.server import IrcStandIn
-from hermes.testing.matrix.people import MatrixStandIn
+from hermes.testing.matrix.platform import MatrixStandIn
 from hermes.testing.meta.platform import MetaStandIn
 from hermes.testing.slack.platform import SlackStandIn
 from hermes.testing.sms.platform import SmsStandIn

@@ -144,3 +144,12 @@ async def test_what_is_waited_for_comes_or_the_reason_why_it_never_will(life: Li
     life.run(raises(ConfigurationError("wrong token")), "socket")
     with pytest.raises(ConfigurationError, match="wrong token"):
         await life.until(never.wait())
+
+
+async def test_a_receiver_that_never_began_is_closed_with_the_life(life: Lifeline) -> None:
+    work = ends()
+
+    life.run(work, "polls")
+    await life.close()
+
+    assert work.cr_frame is None

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from hermes.channels.matrix.encrypted_rooms import NOTICE
-from hermes.channels.matrix.settings import read_settings
+from hermes.channels.matrix.inbound import VOICE
 from hermes.channels.matrix.sync_state import KEY
 from hermes.errors import (
     BadRequest,
@@ -23,8 +23,11 @@ from hermes.errors import (
     RateLimited,
     TooLarge,
 )
-from hermes.message.parts import ImagePart, Media, TextPart
+from hermes.message.event import Reaction
+from hermes.message.parts import AudioPart, ImagePart, Media, TextPart
+from hermes.plugins.manifest import load_manifest, read_settings
 from hermes.ports.channel import (
+    ArrivedDelivery,
     ChatInfo,
     DeletingChannel,
     Delivery,
@@ -35,11 +38,13 @@ from hermes.ports.channel import (
     MediaChannel,
     ProbingChannel,
     PushChannel,
+    ReactingChannel,
     Target,
     TypingChannel,
 )
 from hermes.ports.directory import ChatEntry
-from hermes.testing.matrix.people import MatrixStandIn, room_id, user_id
+from hermes.testing.matrix.people import room_id, user_id
+from hermes.testing.matrix.platform import MatrixStandIn
 from hermes.testing.matrix.state import BOT
 from hermes.testing.stand_in import Fault, File, PersonMessage
 from tests.system.matrix_rig import Rig as AloneRig
@@ -86,7 +91,7 @@ async def test_it_has_every_ability_that_its_manifest_declares(rig: Rig) -> None
 
     for ability in (
         PushChannel, LiveChannel, ProbingChannel, MeasuringChannel, DeletingChannel,
-        TypingChannel, MediaChannel, InformedChannel, ListingChannel,
+        TypingChannel, MediaChannel, InformedChannel, ListingChannel, ReactingChannel,
     ):  # fmt: skip
         assert isinstance(channel, ability)
 
@@ -131,7 +136,7 @@ async def test_what_is_said_while_it_is_away_is_taken_however_much_it_is(rig: Ri
     await rig.server.taken()
 
     assert rig.handed == ["before", *said]
-    assert sum("/messages" in call for call in rig.server.wire.calls) >= 2
+    assert rig.server.calls.count("messages") >= 2
     assert rig.server.rejections == ()
 
 
@@ -296,7 +301,7 @@ async def test_an_encrypted_room_is_told_once_and_the_operator_is_told(rig: Rig)
     await rig.server.taken()
 
     assert [post.text for post in rig.server.posts("c")] == [NOTICE]
-    assert sum("/send/m.room.message/" in call for call in rig.server.wire.calls) == 1
+    assert rig.server.calls.count("send") == 1
 
 
 @pytest.mark.req("W9")
@@ -313,6 +318,22 @@ async def test_nothing_is_said_in_the_clear_in_an_encrypted_room(rig: Rig) -> No
         await channel.send(to("c", "secret"))
 
     assert rig.server.posts("c") == ()
+
+
+@pytest.mark.req("W9")
+async def test_a_room_that_was_encrypted_before_the_invitation_is_known_to_be(rig: Rig) -> None:
+    channel = await rig.connected()
+    town = rig.server.state
+    room = rig.server.invite("den", "ada")
+    invitation = town.rooms[room].events.pop()
+    content = {"algorithm": "m.megolm.v1.aes-sha2"}
+    town.add(room, user_id("ada"), "m.room.encryption", content, state_key="")
+    town.put(town.rooms[room], invitation[1])
+    await until(lambda: town.rooms[room].membership(BOT) == "join")
+    await rig.server.taken()
+
+    with pytest.raises(DeliveryRejected, match="sends nothing there unencrypted"):
+        await channel.send(to("den", "secret"))
 
 
 @pytest.mark.req("A26", "J17")
@@ -355,7 +376,7 @@ async def test_a_failed_send_says_what_is_known(
 
     assert caught.value.failure is failure
     assert getattr(caught.value, "retry_after", None) == (7.0 if kind == "rate_limited" else None)
-    assert rig.server.wire.token not in str(caught.value)
+    assert rig.server.token not in str(caught.value)
 
 
 @pytest.mark.req("A26")
@@ -406,7 +427,7 @@ async def test_an_answer_stays_in_its_thread(rig: Rig) -> None:
 @pytest.mark.req("W17")
 @pytest.mark.parametrize("knows_new_media", [True, False])
 async def test_pictures_go_both_ways(rig: Rig, knows_new_media: bool) -> None:
-    rig.server.wire.knows_new_media = knows_new_media
+    rig.server.knows_new_media = knows_new_media
     channel = await rig.connected()
     file = File(data=PNG, mime="image/png", name="cat.png")
 
@@ -457,14 +478,14 @@ async def test_an_attachment_that_cannot_be_uploaded_was_not_delivered(rig: Rig)
 async def test_what_was_read_and_that_it_writes_is_shown(rig: Rig) -> None:
     channel = await rig.connected()
     event_id = await rig.server.say(PersonMessage(text="hi", chat="c"))
-    await until(lambda: rig.server.wire.read == [(room_id("c"), event_id)])
+    await until(lambda: rig.server.read == [(room_id("c"), event_id)])
 
     await channel.typing(to("c", "").target)
     await channel.send(to("c", "hello"))
     await channel.send(to("c", "again", key="d2.0"))
 
     room = room_id("c")
-    assert rig.server.wire.typing == [(room, True), (room, False)]
+    assert rig.server.typing == [(room, True), (room, False)]
 
 
 @pytest.mark.req("W2")
@@ -509,7 +530,7 @@ async def test_with_a_password_it_signs_in_again_as_the_same_device(rig: Rig) ->
     settings = {**rig.server.password_settings, "access_token": None}
     channel = await rig.connected(**settings)
     await rig.server.say(PersonMessage(text="one", chat="c"))
-    device = rig.server.wire.device
+    device = rig.server.device
 
     rig.server.revoke()
     with pytest.raises(Exception, match="signed out") as caught:
@@ -518,7 +539,7 @@ async def test_with_a_password_it_signs_in_again_as_the_same_device(rig: Rig) ->
     await channel.connect(rig.accept)
     await rig.server.say(PersonMessage(text="two", chat="c"))
 
-    assert (rig.texts(), rig.server.wire.device) == (["one", "two"], device)
+    assert (rig.texts(), rig.server.device) == (["one", "two"], device)
 
 
 @pytest.mark.req("W2")
@@ -544,18 +565,24 @@ async def test_a_wrong_credential_says_what_to_do(
 @pytest.mark.parametrize(
     ("table", "words"),
     [
-        ({"homeserver": "matrix.example.org", "access_token": "t"}, "homeserver: expected an add"),
-        ({"homeserver": "https://u:p@example.org", "access_token": "t"}, "homeserver"),
-        ({"homeserver": "https://example.org"}, "needs access_token"),
-        ({"homeserver": "https://example.org", "access_token": ""}, "needs access_token"),
-        ({"homeserver": "https://example.org", "user_id": "@a:b"}, "needs access_token"),
-        ({"homeserver": "https://example.org", "access_token": "t", "user_id": "ada"}, "user_id"),
-        ({"homeserver": "https://example.org", "access_token": "t", "poll_s": 0}, "poll_s"),
+        ({"homeserver": "matrix.example.org", "access_token": "t"}, "homeserver: expected an http"),
+        ({"homeserver": "https://u:p@example.org", "access_token": "t"}, "homeserver: expected"),
+        ({"homeserver": "https://example.org"}, "user_id"),
+        ({"homeserver": "https://example.org", "access_token": ""}, "user_id"),
+        ({"homeserver": "https://example.org", "user_id": "@a:b"}, "password"),
+        (
+            {"homeserver": "https://example.org", "access_token": "t", "user_id": "ada"},
+            "user_id: exp",
+        ),
+        (
+            {"homeserver": "https://example.org", "access_token": "t", "poll_s": 0},
+            "poll_s: expected 1",
+        ),
     ],
 )
 def test_settings_that_cannot_work_are_named(table: dict[str, object], words: str) -> None:
     with pytest.raises(ConfigurationError, match=words):
-        read_settings(table)
+        read_settings(load_manifest("hermes.channels.matrix"), table)
 
 
 @pytest.mark.req("W10")
@@ -623,4 +650,82 @@ async def test_the_state_does_not_hold_the_token(rig: Rig) -> None:
     stored = await rig.state.get(KEY)
 
     assert stored is not None
-    assert rig.server.wire.token.encode() not in stored
+    assert rig.server.token.encode() not in stored
+
+
+def annotation(of: str, emoji: object) -> dict[str, object]:
+    return {"m.relates_to": {"rel_type": "m.annotation", "event_id": of, "key": emoji}}
+
+
+@pytest.mark.req("W10")
+async def test_a_reaction_to_the_bot_comes_in_and_goes_again(rig: Rig) -> None:
+    channel = await rig.connected()
+    town, room, ada = rig.server.state, room_id("c"), user_id("user-1")
+    theirs = await rig.server.say(PersonMessage(text="hi", chat="c"))
+    sent = (await channel.send(to("c", "hello"))).platform_message_id
+    put = town.add(room, ada, "m.reaction", annotation(sent, "👍"))["event_id"]
+    for strange in (annotation(theirs, "👍"), annotation(sent, 7), annotation(sent, "x" * 33), {}):
+        town.add(room, ada, "m.reaction", strange)
+    await channel.disconnect()
+    await rig.connected()
+    gone = town.add(room, user_id("moderator"), "m.room.redaction", {"redacts": put})["event_id"]
+    await rig.server.say(PersonMessage(text="barrier", chat="c"))
+
+    liked = Reaction(message_id=sent, emoji="👍")
+    assert [(event.external_id, event.reaction, event.source.user_id) for event in rig.events] == [
+        (theirs, None, ada),
+        (put, liked, ada),
+        (gone, msgspec.structs.replace(liked, is_removed=True), ada),
+        (rig.events[-1].external_id, None, ada),
+    ]
+    assert {event.type for event in rig.events} == {"text", "reaction"}
+
+
+@pytest.mark.req("W10")
+async def test_the_bot_has_one_reaction_to_a_message_also_after_a_restart(rig: Rig) -> None:
+    channel = await rig.connected()
+    said = await rig.server.say(PersonMessage(text="hi", chat="c"))
+    target = to("c", "").target
+
+    await channel.react(target, said, "seen")
+    await channel.disconnect()
+    again = await rig.connected()
+    await again.react(target, said, "working")
+    await again.react(target, said, "seen")
+
+    events = [event for _, event in rig.server.state.rooms[room_id("c")].events]
+    shown = [event["content"] for event in events if event["type"] == "m.reaction"]
+    assert shown == [{}, {}, annotation(said, "👀")]
+    assert rig.server.rejections == ()
+
+
+@pytest.mark.req("A26", "J17")
+async def test_what_the_stream_shows_of_the_bot_proves_that_it_arrived(rig: Rig) -> None:
+    channel = await rig.connected()
+    await rig.server.say(PersonMessage(text="hi", chat="c"))
+    rig.server.plan(Fault(kind="reset_after"))
+
+    with pytest.raises(DeliveryUnknown):
+        await channel.send(to("c", "there", key="d_1.0"))
+    await rig.server.say(PersonMessage(text="barrier", chat="c"))
+
+    [post] = rig.server.posts("c")
+    assert rig.arrived == [ArrivedDelivery(key="d_1.0", platform_message_id=post.id)]
+
+
+@pytest.mark.req("W17")
+async def test_a_voice_message_is_one_on_both_sides(rig: Rig) -> None:
+    channel = await rig.connected()
+    uri = "mxc://hermes.test/voice"
+    spoken = {"msgtype": "m.audio", "body": "voice.ogg", "url": uri, VOICE: {}}
+    rig.server.write(PersonMessage(text="hi", chat="c"))
+    rig.server.state.add(room_id("c"), user_id("user-1"), "m.room.message", spoken)
+    await rig.server.say(PersonMessage(text="barrier", chat="c"))
+    kept = await rig.media_cache.keep(picture(1), mime="image/png", name="voice.ogg")
+    voice = AudioPart(kept, is_voice=True)
+    await channel.send(msgspec.structs.replace(to("c", ""), parts=(voice,)))
+
+    [part] = rig.events[1].parts
+    assert part == AudioPart(Media("audio/ogg", name="voice.ogg", ref=uri), is_voice=True)
+    sent = rig.server.state.rooms[room_id("c")].events[-1][1]["content"]
+    assert (sent["msgtype"], sent[VOICE]) == ("m.audio", {})

@@ -7,6 +7,7 @@ import pytest
 
 from hermes.channels.matrix.client import MatrixClient
 from hermes.net.client import HttpClient, HttpSettings
+from hermes.plugins.manifest import load_manifest
 from hermes.testing.scripted_http import Out, ReceivedRequest, ScriptedHttp
 
 
@@ -31,7 +32,13 @@ async def test_a_large_answer_is_read_on_another_thread(http, size, threads):
         out.raw(f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
 
     async with ScriptedHttp(answer) as server:
-        client = MatrixClient(http, server.origin, on_revoked=lambda _: None)
+        client = MatrixClient(
+            http,
+            server.origin,
+            rows=load_manifest("hermes.channels.matrix").rows,
+            make_id=str,
+            on_revoked=lambda _: None,
+        )
         before = threads_of_the_loop()
         sync = await client.sync(since=None, wait_s=0, asked={})
 

@@ -321,7 +321,7 @@ def test_a_direct_chat_is_listed_or_has_two_in_it_and_never_three(
 @pytest.mark.parametrize("ref", [None, "", "mxc://", "mxc://a", "mxc://a/b/c", "mxc://a b/c", "http://a/b", "mxc://a/%2e%2e"])  # fmt: skip
 def test_only_an_address_of_media_is_one(ref: str | None) -> None:
     assert media_place(ref) is None
-    assert media_place("mxc://[::1]:80/a-b_C1") == ("[::1]:80", "a-b_C1")
+    assert media_place("mxc://[::1]:80/a-b_C1") == ("[::1]:80", "a-b_C1", "")
 
 
 # Half characters, too.

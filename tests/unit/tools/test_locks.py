@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 REQUIREMENTS = Path(__file__).resolve().parents[3] / "requirements"
-LOCKS = ["api-docs", "build", "dev", "model", "recall", "runtime", "training"]
+LOCKS = ["api-docs", "build", "dev", "matrix", "model", "recall", "runtime", "training"]
 PIN = re.compile(r"^([a-z0-9-]+)==(\S+)(?: ; [^\\]+)? \\$")
 HASH = re.compile(r"^    --hash=sha256:[0-9a-f]{64}(?: \\)?$")
 
@@ -50,7 +50,7 @@ def test_everything_asked_for_is_locked(lock: str) -> None:
 
 @pytest.mark.parametrize(
     ("lock", "other"),
-    [("runtime", "dev"), ("runtime", "training"), ("dev", "training"), ("recall", "training")],
+    [("runtime", "dev"), ("runtime", "training"), ("dev", "training"), ("matrix", "dev"), ("recall", "training")],
 )
 def test_two_locks_agree_on_what_both_hold(lock: str, other: str) -> None:
     one, two = pins_of(lock), pins_of(other)

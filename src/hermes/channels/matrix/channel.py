@@ -2,23 +2,28 @@
 transaction id.
 """
 
-import asyncio
-from typing import Final
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Final
 
 import structlog
 
 from hermes.channel_kit.attachments import read_attachment
-from hermes.channels.matrix.client import MatrixClient
+from hermes.channel_kit.kept_map import KeptMap
+from hermes.channel_kit.lifeline import Lifeline
+from hermes.channels.matrix.client import Content, MatrixClient
+from hermes.channels.matrix.encryption.attachments import seal, unseal
 from hermes.channels.matrix.inbound import Bot, media_place
 from hermes.channels.matrix.outbound import (
-    Content,
     check_size,
     edit_content,
     media_content,
+    reaction_content,
     size_of,
     text_content,
     with_relation,
 )
+from hermes.channels.matrix.room_events import RoomEvents
+from hermes.channels.matrix.rooms import RoomBook
 from hermes.channels.matrix.settings import MatrixSettings, read_settings
 from hermes.channels.matrix.sync_loop import SyncLoop
 from hermes.channels.matrix.sync_state import SyncState, SyncStateKeeper
@@ -28,18 +33,22 @@ from hermes.errors import (
     DeliveryError,
     DeliveryRejected,
     FailureClass,
-    HermesError,
     NetError,
     Overloaded,
 )
+from hermes.lazy import lazy
 from hermes.message.parts import AudioPart, FilePart, ImagePart, Media, text_of
-from hermes.ports.channel import Accept, ChatInfo, Delivery, Receipt, Target
+from hermes.ports.channel import Accept, ChatInfo, Delivery, ReactionName, Receipt, Target
 from hermes.ports.channel_setup import ChannelSetup
 from hermes.ports.directory import ChatEntry
 
+if TYPE_CHECKING:
+    from hermes.channels.matrix.encryption.machine import Encryption
+
+# The library of the ratchets is installed only where encrypted rooms are read.
+make_encryption = lazy("hermes.channels.matrix.encryption.machine:Encryption")
 _TYPING_S: Final = 20.0
-# How long after its poll the stream may be silent before it counts as not receiving.
-_SILENCE_S: Final = 45.0
+_MOST_REACTED: Final = 1000
 _Attached = ImagePart | AudioPart | FilePart
 _log = structlog.get_logger(__name__)
 
@@ -53,63 +62,77 @@ class MatrixChannel:
         self._setup = setup
         self._settings = settings
         self._client = MatrixClient(
-            setup.client, settings.homeserver, on_revoked=self._credential_gone
+            setup.client,
+            settings.homeserver,
+            rows=setup.rows,
+            make_id=setup.make_id,
+            on_revoked=self._credential_gone,
         )
         # Turns resumed after a restart fetch their pictures before the stream is open.
         self._client.token = settings.access_token or ""
         self._keeper = SyncStateKeeper(setup.state)
+        self._reacted = KeptMap(setup.state, "reacted:", most=_MOST_REACTED)
+        self._life = Lifeline(setup.name)
+        self._encryption: Encryption | None = None
+        self._events: RoomEvents | None = None
         self._sync_loop: SyncLoop | None = None
-        self._task: asyncio.Task[None] | None = None
-        self._gone = asyncio.Event()
-        self._why: HermesError | None = None
         self._user_id = ""
         self._typing: set[str] = set()
 
     async def connect(self, accept: Accept) -> None:
         """Sign in, load the rooms, and start receiving."""
         await self.disconnect()
-        self._gone.clear()
-        self._why = None
+        self._life.begin()
         kept = await self._sign_in(await self._keeper.load())
-        sync_loop = SyncLoop(
+        bot = Bot(kept.user_id, await self._client.display_name(kept.user_id))
+        await self._start_encryption(kept)
+        events = RoomEvents(
             self._client,
             accept,
-            bot=Bot(kept.user_id, await self._client.display_name(kept.user_id)),
-            account=self._setup.account,
+            bot=bot,
+            setup=self._setup,
+            kept=kept,
+            encryption=self._encryption,
+        )
+        sync_loop = SyncLoop(
+            self._client,
+            events,
             settings=self._settings,
             keeper=self._keeper,
             kept=kept,
             clock=self._setup.clock,
         )
         await sync_loop.look_around()
-        self._sync_loop = sync_loop
-        self._task = asyncio.create_task(self._listen(sync_loop), name="matrix stream")
+        self._events, self._sync_loop = events, sync_loop
+        self._life.run(sync_loop.poll.run(), "stream")
 
     async def disconnect(self) -> None:
         """Stop receiving; replies can still be sent."""
-        task, self._task = self._task, None
-        if task is not None:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+        await self._life.close()
 
     async def lost(self) -> None:
         """Wait until the stream has ended; raise why."""
-        await self._gone.wait()
-        raise self._why or NetError("matrix: the stream has ended; it is opened again")
+        await self._life.lost()
 
     async def probe(self) -> None:
         """Check that the account is still valid and that its stream works."""
         await self._client.whoami()
-        sync_loop = self._sync_loop
-        if sync_loop is None:
+        if self._events is None or self._sync_loop is None:
             raise NetError("matrix: the stream was never open")
-        if sync_loop.held is not None:
-            raise Overloaded(f"matrix: messages are held back: {sync_loop.held}")
-        silent_s = self._setup.clock.monotonic() - sync_loop.heard_at
-        if silent_s > self._settings.poll_s + _SILENCE_S:
-            raise NetError(f"matrix: the stream has been silent for {silent_s:.0f} s")
-        if sync_loop.unreadable.problem is not None:
-            raise BadRequest(sync_loop.unreadable.problem)
+        if self._events.held is not None:
+            raise Overloaded(f"matrix: messages are held back: {self._events.held}")
+        self._sync_loop.poll.check_hears()
+        if self._events.unreadable.problem is not None:
+            raise BadRequest(self._events.unreadable.problem)
+
+    @property
+    def identity(self) -> str:
+        """The key of this device, by which people verify it; empty without encryption."""
+        if self._encryption is None:
+            return ""
+        shown = self._encryption.me.shown()
+        by = "verified by its owner" if self._encryption.me.is_signed else "not verified"
+        return f"device {shown['device']} ({by}), key {shown['key']}"
 
     def measure(self, text: str) -> int:
         """Return the bytes of both bodies of a text."""
@@ -118,14 +141,13 @@ class MatrixChannel:
     async def send(self, delivery: Delivery) -> Receipt:
         """Send one message; its key is the transaction id."""
         target = delivery.target
-        self._check_readable(target.chat_id)
         contents = [with_relation(one, target) for one in await self._contents(delivery)]
         if not contents:
             raise DeliveryRejected("matrix: there is nothing to send", FailureClass.REJECTED)
         for content in contents:
             check_size(content)
         sent = [
-            await self._client.put_event(
+            await self._put(
                 target.chat_id,
                 content,
                 txn=delivery.key if not number else f"{delivery.key}.{number}",
@@ -137,15 +159,27 @@ class MatrixChannel:
 
     async def edit(self, target: Target, platform_message_id: str, *, text: str) -> None:
         """Replace the text of a message; repeating an edit changes nothing."""
-        self._check_readable(target.chat_id)
         content = edit_content(text, platform_message_id)
         check_size(content)
-        await self._client.put_event(target.chat_id, content, txn=self._setup.make_id("e"))
+        await self._put(target.chat_id, content, txn=self._setup.make_id("e"))
 
     async def delete(self, target: Target, platform_message_id: str) -> None:
         """Delete (redact) a message."""
         txn = f"redact.{platform_message_id}"
         await self._client.redact(target.chat_id, platform_message_id, txn=txn)
+
+    async def react(self, target: Target, platform_message_id: str, name: ReactionName) -> None:
+        """React to a message, in place of the bot's reaction before."""
+        before = await self._reacted.get(platform_message_id) or ""
+        if before:
+            await self._client.redact(target.chat_id, before, txn=f"redact.{before}")
+        sent = await self._client.put_event(
+            target.chat_id,
+            reaction_content(self._setup.rows.reactions[name], platform_message_id),
+            txn=f"{name}.{platform_message_id}.{before}",
+            kind="m.reaction",
+        )
+        await self._reacted.put(platform_message_id, sent)
 
     async def typing(self, target: Target) -> None:
         """Show the typing indicator."""
@@ -157,20 +191,21 @@ class MatrixChannel:
         place = media_place(media.ref)
         if place is None:
             raise BadRequest("matrix: the attachment's reference is not an mxc address")
-        return await self._client.download(*place, limit=limit)
+        server, media_id, secret = place
+        data = await self._client.download(server, media_id, limit=limit)
+        return unseal(data, secret) if secret else data
 
     async def chat_info(self, target: Target) -> ChatInfo:
         """Return what is known about a room that the bot is in."""
-        sync_loop = self._sync_loop
-        room = None if sync_loop is None else sync_loop.book.get(target.chat_id)
-        if sync_loop is None or room is None:
+        room = None if self._book is None else self._book.get(target.chat_id)
+        if self._book is None or room is None:
             raise DeliveryRejected(
                 "matrix: the bot is not in this room; invite it", FailureClass.INVALID_RECIPIENT
             )
         return ChatInfo(
             chat_id=room.id,
-            chat_type="dm" if sync_loop.book.is_direct(room.id) else "group",
-            name=sync_loop.book.name_of(room.id),
+            chat_type="dm" if self._book.is_direct(room.id) else "group",
+            name=self._book.name_of(room.id),
             topic=room.topic or None,
             members=room.joined,
         )
@@ -178,10 +213,13 @@ class MatrixChannel:
     async def directory(self) -> tuple[ChatEntry, ...]:
         """Return the rooms that the bot is in, by their names."""
         joined = await self._client.joined_rooms()
-        return tuple(self._entry(room_id) for room_id in joined)
+        return tuple(self._entry(room_id, self._book) for room_id in joined)
 
-    def _entry(self, room_id: str) -> ChatEntry:
-        book = None if self._sync_loop is None else self._sync_loop.book
+    @property
+    def _book(self) -> RoomBook | None:
+        return None if self._events is None else self._events.book
+
+    def _entry(self, room_id: str, book: RoomBook | None) -> ChatEntry:
         is_direct = book is not None and book.is_direct(room_id)
         return ChatEntry(
             platform=self.name,
@@ -215,50 +253,77 @@ class MatrixChannel:
         await self._keeper.save(same)
         return same
 
-    async def _listen(self, sync_loop: SyncLoop) -> None:
-        try:
-            await sync_loop.run()
-        except HermesError as error:
-            self._why = self._why or error
-        # Boundary: the stream's own task; whatever ends it is reported, and the stream is reopened.
-        except Exception:  # noqa: BLE001
-            _log.exception("matrix.stream_failed")
-        finally:
-            self._gone.set()
-
     def _credential_gone(self, is_soft: bool) -> None:
         """A revoked token is final; with a password the bot can sign in again."""
         if self._settings.access_token and not self._settings.password:
-            self._why = ConfigurationError(
-                "platforms.matrix.access_token: the homeserver no longer accepts it"
-                f"{' (it has expired)' if is_soft else ''}; sign in as the bot and set a new one"
+            expired = " (it has expired)" if is_soft else ""
+            self._life.end(
+                ConfigurationError(
+                    "platforms.matrix.access_token: the homeserver no longer accepts it"
+                    f"{expired}; sign in as the bot and set a new one"
+                )
             )
         else:
-            self._why = NetError("matrix: the bot was signed out; it signs in again")
-        self._gone.set()
+            self._life.end(NetError("matrix: the bot was signed out; it signs in again"))
 
-    def _check_readable(self, room_id: str) -> None:
-        """Raise rather than send in plain text what people believe to be encrypted."""
-        room = None if self._sync_loop is None else self._sync_loop.book.get(room_id)
-        if room is not None and room.is_encrypted:
+    async def _start_encryption(self, kept: SyncState) -> None:
+        if not self._settings.encryption:
+            return
+        if not kept.device_id:
+            raise ConfigurationError(
+                "platforms.matrix.encryption: the access token belongs to no device; sign in as the bot "
+                "and set a new access_token"
+            )
+        if find_spec("vodozemac") is None:
+            raise ConfigurationError(
+                "platforms.matrix.encryption: the package vodozemac is missing; run `pip install "
+                "--require-hashes -r requirements/matrix.txt` in the environment of Hermes"
+            )
+        # One for all connections: a reply may be under way while the next one begins.
+        if self._encryption is None:
+            self._encryption = make_encryption(
+                self._client,
+                state=self._setup.state,
+                clock=self._setup.clock,
+                make_id=self._setup.make_id,
+                password=self._settings.password or "",
+            )
+        await self._encryption.start(kept.user_id, kept.device_id)
+
+    async def _put(self, room_id: str, content: Content, *, txn: str) -> str:
+        """Send a message; in an encrypted room never in the clear."""
+        if not self._is_encrypted(room_id):
+            return await self._client.put_event(room_id, content, txn=txn)
+        if self._encryption is None:
             raise DeliveryRejected(
                 "matrix: the room is end-to-end encrypted, and Hermes sends nothing there "
-                "unencrypted; use a room without encryption",
+                "unencrypted; use a room without encryption, or set platforms.matrix.encryption",
                 FailureClass.INVALID_RECIPIENT,
             )
+        sealed = await self._encryption.encrypt(room_id, "m.room.message", content)
+        return await self._client.put_event(room_id, sealed, txn=txn, kind="m.room.encrypted")
+
+    def _is_encrypted(self, room_id: str) -> bool:
+        room = None if self._book is None else self._book.get(room_id)
+        return room is not None and room.is_encrypted
 
     async def _contents(self, delivery: Delivery) -> list[Content]:
         text = text_of(delivery.parts)
         said = [text_content(text)] if text.strip() else []
         attached = [part for part in delivery.parts if isinstance(part, _Attached)]
-        return [*said, *[await self._upload(part) for part in attached]]
+        is_sealed = self._is_encrypted(delivery.target.chat_id)
+        return [*said, *[await self._upload(part, is_sealed=is_sealed) for part in attached]]
 
-    async def _upload(self, part: _Attached) -> Content:
+    async def _upload(self, part: _Attached, *, is_sealed: bool) -> Content:
         media = part.media
         limit = self.capabilities.media_bytes
         data = await read_attachment(self._setup.media, media, limit=limit, platform="matrix")
-        uri = await self._client.upload(data, mime=media.mime, name=media.name or "file")
-        return media_content(part, media, uri=uri, size=len(data))
+        if not is_sealed:
+            uri = await self._client.upload(data, mime=media.mime, name=media.name or "file")
+            return media_content(part, media, uri=uri, size=len(data))
+        sealed, file = seal(data)
+        uri = await self._client.upload(sealed, mime="application/octet-stream", name="file")
+        return media_content(part, media, uri=uri, size=len(data), file=file)
 
     async def _stop_typing(self, room_id: str) -> None:
         """Stop the typing indicator, which a message does not end; a failure only leaves it on

@@ -1,10 +1,10 @@
 """Handles end-to-end encrypted rooms: notifies the writer once, and the operator.
 
-The bot has no keys, so it cannot answer such a message; not answering at all would be worse.
+Without the key of a message the bot cannot answer it; not answering at all would be worse.
 """
 
 from collections import deque
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import structlog
 
@@ -14,9 +14,16 @@ from hermes.channels.matrix.sync_state import SyncState
 from hermes.errors import DeliveryError
 from hermes.ports.clock import Clock
 
+if TYPE_CHECKING:
+    from hermes.channels.matrix.encryption.machine import Encryption
+
 NOTICE: Final = (
     "I cannot read messages in this room: it is end-to-end encrypted. Please write to me in a room "
     "without encryption."
+)
+KEY_NOTICE: Final = (
+    "I cannot read a message in this room: its key has not reached me. I have asked for it; if I do "
+    "not answer, please send the message again."
 )
 _MOST: Final = 20
 _WINDOW_S: Final = 3600.0
@@ -26,8 +33,16 @@ _log = structlog.get_logger(__name__)
 class EncryptedRooms:
     """Counts unreadable messages, and posts a notice once per room; never in many rooms at once."""
 
-    def __init__(self, client: MatrixClient, kept: SyncState, *, clock: Clock) -> None:
+    def __init__(
+        self,
+        client: MatrixClient,
+        kept: SyncState,
+        *,
+        clock: Clock,
+        encryption: "Encryption | None",
+    ) -> None:
         self._client = client
+        self._encryption = encryption
         self._kept = kept
         self._clock = clock
         self._rooms: dict[str, int] = {}
@@ -41,7 +56,8 @@ class EncryptedRooms:
             return None
         return (
             f"matrix: all {sum(self._rooms.values())} messages received since the start were "
-            f"end-to-end encrypted, in {len(self._rooms)} rooms; use rooms without encryption"
+            f"end-to-end encrypted, in {len(self._rooms)} rooms; use rooms without encryption, or set "
+            "platforms.matrix.encryption"
         )
 
     async def met(self, room_id: str) -> None:
@@ -52,19 +68,24 @@ class EncryptedRooms:
             _log.warning(
                 "matrix.room_is_encrypted",
                 room=room_id,
-                hint="its messages cannot be read; use a room without encryption",
+                hint="its messages cannot be read; see platforms.matrix.encryption",
             )
         if room_id in self._kept.told or not self._may_tell():
             return
         try:
-            await self._client.put_event(
-                room_id, notice_content(NOTICE), txn=f"encrypted.{room_id}"
-            )
+            await self._tell(room_id)
         except DeliveryError as error:
             _log.warning("matrix.notice_failed", room=room_id, problem=str(error))
             return
         self._told_at.append(self._clock.monotonic())
         self._kept.told.append(room_id)
+
+    async def _tell(self, room_id: str) -> None:
+        kind, content = "m.room.message", notice_content(NOTICE)
+        if self._encryption is not None:
+            content = await self._encryption.encrypt(room_id, kind, notice_content(KEY_NOTICE))
+            kind = "m.room.encrypted"
+        await self._client.put_event(room_id, content, txn=f"encrypted.{room_id}", kind=kind)
 
     def _may_tell(self) -> bool:
         oldest = self._told_at[0] if len(self._told_at) == _MOST else None

@@ -11,21 +11,25 @@ import structlog
 
 from hermes.channels.matrix.client import MatrixClient
 from hermes.channels.matrix.rooms import RoomBook
-from hermes.channels.matrix.wire import WireEvent, read_event
-from hermes.errors import BadRequest
+from hermes.channels.matrix.wire import WireEvent, readable
 
 _MOST_PAGES: Final = 50
 _log = structlog.get_logger(__name__)
 
-# The useful event types; the server leaves out reactions, redactions and the like.
-TYPES: Final = (
-    "m.room.message",
-    "m.room.encrypted",
+# The useful state of a room, and all useful event types; the server leaves out the others.
+STATE_TYPES: Final = (
     "m.room.member",
     "m.room.name",
     "m.room.topic",
     "m.room.canonical_alias",
     "m.room.encryption",
+)
+TYPES: Final = (
+    "m.room.message",
+    "m.room.encrypted",
+    "m.reaction",
+    "m.room.redaction",
+    *STATE_TYPES,
 )
 _ASKED: Final[dict[str, Any]] = {
     "types": list(TYPES),
@@ -51,10 +55,12 @@ async def read_back(
     found: list[msgspec.Raw] = []
     for _ in range(_MOST_PAGES):
         page = await client.messages(room_id, start=start, stop=stop, asked=_ASKED)
-        for raw in page.state:
-            _hear(book, room_id, raw)
+        for state in map(readable, page.state):
+            if state is not None:
+                book.hear(room_id, state)
         for raw in page.chunk:
-            if _is_end(raw, is_end):
+            event = readable(raw)
+            if event is not None and is_end(event):
                 return found[::-1], True
             found.append(raw)
         if page.end is None or page.end == start or not page.chunk:
@@ -72,17 +78,3 @@ def is_invitation(event: WireEvent, own: str) -> bool:
     was = before.get("membership") if isinstance(before, dict) else None
     now = event.content.get("membership")
     return now == "invite" or (now == "join" and was not in {"invite", "join"})
-
-
-def _is_end(raw: msgspec.Raw, is_end: IsEnd) -> bool:
-    try:
-        return is_end(read_event(raw))
-    except BadRequest:
-        return False
-
-
-def _hear(book: RoomBook, room_id: str, raw: msgspec.Raw) -> None:
-    try:
-        book.hear(room_id, read_event(raw))
-    except BadRequest:
-        _log.debug("matrix.state_unreadable", room=room_id)

@@ -1,24 +1,29 @@
 """Converts events of a room to `MessageEvent`s. Pure.
 
-Edits, reactions, redactions and the bot's own messages are not new messages and give nothing.
+Edits, redactions and the bot's own messages are not new messages and give nothing.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final, Literal
 from urllib.parse import unquote
 
 import msgspec
 
+from hermes.channel_kit.events import is_command, sent_at
+from hermes.channels.matrix.encryption.attachments import secret_of
 from hermes.channels.matrix.rooms import localpart
 from hermes.channels.matrix.wire import WireEvent
 from hermes.errors import BadRequest
-from hermes.message.event import NO_RAW, EventType, MessageEvent, ReplyContext
+from hermes.message.event import NO_RAW, EventType, MessageEvent, Reaction, ReplyContext
 from hermes.message.parts import AudioPart, FilePart, ImagePart, Media, Part, TextPart
 from hermes.message.source import Source
 
 ROUTE: Final = "sync"
+# Marks a sound as spoken to the reader.
+VOICE: Final = "org.matrix.msc3245.voice"
 _MAX_ID = 255
+_EMOJI_CHARS = 32
 _MAX_SIZE = 1 << 53
 _TEXTS = frozenset({"m.text", "m.notice", "m.emote"})
 _ATTACHED: Final[Mapping[str, tuple[Literal["image", "audio", "video", "file"], str]]] = {
@@ -28,7 +33,7 @@ _ATTACHED: Final[Mapping[str, tuple[Literal["image", "audio", "video", "file"], 
     "m.file": ("file", "application/octet-stream"),
 }
 _MIME = re.compile(r"[\w.+-]{1,80}/[\w.+-]{1,80}")
-_MXC = re.compile(r"mxc://([A-Za-z0-9.\-:\[\]]{1,255})/([A-Za-z0-9_\-]{1,255})")
+_MXC = re.compile(r"mxc://([A-Za-z0-9.\-:\[\]]{1,255})/([A-Za-z0-9_\-]{1,255})(?:#([\w.-]{110}))?")
 _PILL = re.compile(r"https://matrix\.to/#/([^\s\"'<>?]{1,600})")
 _OLD_QUOTE = re.compile(r"> <(@[^>\s]{1,255})> ?(.*)")
 _COMMAND = re.compile(r"[/!]([A-Za-z][\w-]*)(?:@(\S+))?(?=\s|$)")
@@ -111,13 +116,53 @@ def to_event(
         external_id=event.event_id,
         source=_source(event, place, is_bot=kind == "m.notice"),
         parts=parts,
-        at=_time(event.origin_server_ts, now),
+        at=sent_at(event.origin_server_ts, now=now),
         type=said_as,
         reply_to=None if answered is None else _context(answered, quoted),
         addressed=place.is_direct
         or is_named
         or (quoted is not None and quoted.sender == bot.user_id),
         raw=raw,
+    )
+
+
+def annotation_of(event: WireEvent) -> Reaction | None:
+    """Return what somebody put on a message; None if it is not an emoji on one."""
+    relation = relation_of(event.content)
+    emoji, message_id = relation.get("key"), relation.get("event_id")
+    if event.type != "m.reaction" or relation.get("rel_type") != "m.annotation":
+        return None
+    if not isinstance(emoji, str) or not isinstance(message_id, str) or not _is_id(message_id, "$"):
+        return None
+    return Reaction(message_id=message_id, emoji=emoji) if 0 < len(emoji) <= _EMOJI_CHARS else None
+
+
+def redacted_id(event: WireEvent) -> str | None:
+    """Return the id of the event that a redaction deletes; older rooms name it beside the content."""
+    found = event.content.get("redacts", event.redacts)
+    return found if event.type == "m.room.redaction" and isinstance(found, str) else None
+
+
+def reaction_event(
+    event: WireEvent,
+    place: EventRoom,
+    reaction: Reaction,
+    *,
+    account: str,
+    now: float,
+    user_id: str,
+) -> MessageEvent:
+    """Return the event of a reaction of `user_id` that an event has put or taken away."""
+    told = msgspec.structs.replace(event, sender=user_id)
+    return MessageEvent(
+        account=account,
+        route=ROUTE,
+        external_id=event.event_id,
+        source=_source(told, place, is_bot=False),
+        parts=(),
+        at=sent_at(event.origin_server_ts, now=now),
+        type="reaction",
+        reaction=reaction,
     )
 
 
@@ -163,10 +208,10 @@ def without_name(body: str, names: tuple[str, ...]) -> str:
     return f"/{command[1]}{text[command.end() :]}"
 
 
-def media_place(ref: str | None) -> tuple[str, str] | None:
-    """Return the server and the id in an mxc address; None if it is not one."""
+def media_place(ref: str | None) -> tuple[str, str, str] | None:
+    """Return the server and the id in an mxc address, and what opens it; None if it is not one."""
     found = _MXC.fullmatch(ref or "")
-    return None if found is None else (found[1], found[2])
+    return None if found is None else (found[1], found[2], found[3] or "")
 
 
 def _is_for(name: str | None, names: tuple[str, ...]) -> bool:
@@ -221,23 +266,29 @@ def _parts(
     if kind in _TEXTS:
         if kind == "m.emote":
             text = f"* {place.user_name or localpart(event.sender)} {text}"
-        said_as: EventType = "command" if text.startswith("/") and len(text) > 1 else "text"
-        return ((TextPart(text),) if text.strip() else ()), said_as
+        return _said(text), "command" if is_command(text) else "text"
     if kind in _ATTACHED:
         attached = _attached(content, kind, text)
         return attached, _ATTACHED[kind][0] if attached else "text"
     if kind == "m.location":
         uri = content.get("geo_uri")
         where = f"{text} ({uri})" if isinstance(uri, str) else text
-        return ((TextPart(where),) if where.strip() else ()), "location"
+        return _said(where), "location"
     # An unknown message type has a body that describes it, for clients that do not know it.
-    return ((TextPart(text),) if text.strip() else ()), "text"
+    return _said(text), "text"
+
+
+def _said(text: str) -> tuple[Part, ...]:
+    return (TextPart(text),) if text.strip() else ()
 
 
 def _attached(content: Mapping[str, Any], kind: str, text: str) -> tuple[Part, ...]:
     """Return an attachment, after its caption: with a file name, the body is a caption."""
     said_as, usual = _ATTACHED[kind]
+    file = _table(content, "file")
     ref = content.get("url")
+    if file:
+        ref = f"{file.get('url')}#{secret_of(dict(file))}"
     if not isinstance(ref, str) or media_place(ref) is None:
         raise BadRequest("matrix: an attachment has no mxc address that could be fetched")
     info = _table(content, "info")
@@ -249,8 +300,11 @@ def _attached(content: Mapping[str, Any], kind: str, text: str) -> tuple[Part, .
         size=_size(info.get("size")),
         ref=ref,
     )
-    kinds: dict[str, Callable[[Media], Part]] = {"image": ImagePart, "audio": AudioPart}
-    part = kinds.get(said_as, FilePart)(media)
+    part: Part = FilePart(media)
+    if said_as == "image":
+        part = ImagePart(media)
+    elif said_as == "audio":
+        part = AudioPart(media, is_voice=VOICE in content)
     has_caption = isinstance(name, str) and name != body and bool(text.strip())
     return (TextPart(text), part) if has_caption else (part,)
 
@@ -273,9 +327,3 @@ def _is_id(value: object, sigil: str) -> bool:
 def _size(value: object) -> int | None:
     is_number = isinstance(value, int) and not isinstance(value, bool)
     return value if is_number and isinstance(value, int) and 0 <= value < _MAX_SIZE else None
-
-
-def _time(told_ms: float, now: float) -> float:
-    """Return when it was sent; a time in the future, or none, is replaced by now."""
-    told = told_ms / 1000
-    return told if 0 < told <= now else now

@@ -47,14 +47,9 @@ class RoomBook:
     """Every room that the bot is in."""
 
     def __init__(self, own: str) -> None:
-        self._own = own
+        self.own = own
         self._rooms: dict[str, MatrixRoom] = {}
         self._direct: dict[str, list[str]] = {}
-
-    @property
-    def rooms(self) -> tuple[MatrixRoom, ...]:
-        """All rooms, in order of appearance."""
-        return tuple(self._rooms.values())
 
     @property
     def direct(self) -> dict[str, list[str]]:
@@ -129,7 +124,7 @@ class RoomBook:
             if room_id in rooms:
                 return user
         room = self._rooms.get(room_id)
-        others = () if room is None else tuple(one for one in room.heroes if one != self._own)
+        others = () if room is None else tuple(one for one in room.heroes if one != self.own)
         return others[0] if len(others) == 1 else None
 
     def name_of(self, room_id: str) -> str | None:
@@ -137,7 +132,7 @@ class RoomBook:
         room = self._rooms.get(room_id)
         if room is None:
             return None
-        heroes = ", ".join(self._names(room, (one for one in room.heroes if one != self._own)))
+        heroes = ", ".join(self._names(room, (one for one in room.heroes if one != self.own)))
         return room.name or room.alias or heroes[:_NAME_CHARS] or None
 
     def member_name(self, room_id: str, user_id: str) -> str | None:

@@ -7,6 +7,7 @@ import re
 from typing import Any, TypeVar
 
 import msgspec
+import structlog
 
 from hermes.errors import BadRequest
 from hermes.message.pieces import pieces
@@ -22,6 +23,7 @@ _PAIR = re.compile(
 )
 
 Shape = TypeVar("Shape")
+_log = structlog.get_logger(__name__)
 
 
 class Timeline(msgspec.Struct):
@@ -75,12 +77,23 @@ class RoomsPart(msgspec.Struct):
     leave: dict[str, msgspec.Raw] = {}
 
 
+class DeviceLists(msgspec.Struct):
+    """Whose devices have changed, and who shares no room with the bot any more."""
+
+    changed: list[str] = []
+    left: list[str] = []
+
+
 class Sync(msgspec.Struct):
     """One answer of /sync."""
 
     next_batch: str
     rooms: RoomsPart = msgspec.field(default_factory=RoomsPart)
     account_data: Events = msgspec.field(default_factory=Events)
+    to_device: Events = msgspec.field(default_factory=Events)
+    device_lists: DeviceLists = msgspec.field(default_factory=DeviceLists)
+    device_one_time_keys_count: dict[str, int] | None = None
+    device_unused_fallback_key_types: list[str] | None = None
 
 
 class Page(msgspec.Struct):
@@ -102,6 +115,7 @@ class WireEvent(msgspec.Struct, kw_only=True):
     # Any: JSON of strangers, checked field by field.
     content: dict[str, Any] = {}
     unsigned: dict[str, Any] = {}
+    redacts: Any = None
 
 
 def read_sync(body: bytes) -> Sync:
@@ -121,6 +135,15 @@ def read_event(raw: bytes | msgspec.Raw) -> WireEvent:
             f"matrix: an event has {len(bytes(raw))} bytes; the most are {MAX_EVENT_BYTES}"
         )
     return _read(bytes(raw), WireEvent, what="an event")
+
+
+def readable(raw: msgspec.Raw) -> WireEvent | None:
+    """Return one event, or None (and log it) if it is none."""
+    try:
+        return read_event(raw)
+    except BadRequest as error:
+        _log.info("matrix.event_unreadable", problem=str(error)[:200])
+        return None
 
 
 def read_answer(body: bytes, shape: type[Shape]) -> Shape:

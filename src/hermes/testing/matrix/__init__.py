@@ -1,1 +1,4 @@
-"""A stand-in homeserver: strict, on loopback, with faults on request."""
+"""A homeserver of Matrix on loopback: the part of the client-server API that a bot uses, strictly.
+
+Used by tests, `hermes channels try` and plugin authors: `python -m hermes.testing.matrix`.
+"""

@@ -3,110 +3,72 @@ messages.
 """
 
 import asyncio
-from collections.abc import Mapping
 from html import escape
 from typing import Any
 
-from hermes.testing.matrix.server import PASSWORD, Wire
+from hermes.ports.clock import Clock
 from hermes.testing.matrix.state import BOT, BOT_NAME, SERVER, Event, MatrixState, Room
-from hermes.testing.stand_in import Fault, File, PersonMessage, Post
+from hermes.testing.site import Site, load_platform
+from hermes.testing.stand_in import File, PersonMessage, Post
 
 _TAKEN_S = 30.0
+Told = tuple[Room, Event]
 # An event type that a bot does not request: something to answer that is not a message.
 _SILENT = "test.silent"
 _KINDS = {"image": "m.image", "audio": "m.audio", "video": "m.video"}
 
 
-class MatrixStandIn:
-    """One homeserver with one bot; fits `testing.stand_in.StandIn`."""
+class MatrixPeople(Site):
+    """The homeserver as people use it; an event that happens is a room and what is put into it."""
 
-    def __init__(self) -> None:
-        self.wire = Wire()
-        self._late: list[tuple[Room, Event]] = []
-
-    @property
-    def state(self) -> MatrixState:
-        """The homeserver's state."""
-        return self.wire.state
+    def __init__(self, *, clock: Clock | None) -> None:
+        super().__init__(load_platform("hermes.testing.matrix"), clock=clock)
+        self.state = MatrixState()
+        self.acknowledged = 0
 
     @property
-    def settings(self) -> Mapping[str, Any]:
-        """The settings that a channel needs to use it."""
-        return {"homeserver": self.wire.base_url, "access_token": self.wire.token, "join": "all"}
-
-    @property
-    def password_settings(self) -> Mapping[str, Any]:
-        """The settings for a channel that signs in with a password."""
-        return {"homeserver": self.wire.base_url, "user_id": BOT, "password": PASSWORD}
-
-    @property
-    def rejections(self) -> tuple[str, ...]:
-        """Every refusal because the caller broke a rule."""
-        return tuple(self.wire.rejected)
-
-    async def start(self) -> None:
-        """Listen."""
-        await self.wire.start()
-
-    async def stop(self) -> None:
-        """Close every connection."""
-        await self.wire.stop()
-
-    def point_at(self, webhook_url: str) -> None:
-        """Nothing to do: the bot polls the homeserver."""
-
-    def plan(self, fault: Fault) -> None:
-        """Plan a fault."""
-        self.wire.plan(fault)
-
-    async def cut(self) -> None:
-        """Drop every open connection of the bot."""
-        await self.wire.cut()
-
-    def revoke(self) -> None:
-        """Invalidate the bot's token."""
-        self.wire.revoke()
-
-    def restore(self) -> None:
-        """Make the bot's token valid again."""
-        self.wire.is_revoked = False
+    def token(self) -> str:
+        """The bot's token."""
+        return self.tokens["bot"]
 
     async def say(self, said: PersonMessage) -> str:
         """Write as a person; return the event's id once the bot has accepted it."""
-        first = self.write(said)
+        first = await super().say(said)
         if not said.late:
             await self.taken()
         return first
 
     def write(self, said: PersonMessage) -> str:
         """Write as a person, without waiting for the bot; return the event's id."""
+        first, events = self.happen(said)
+        for room, event in events * max(1, said.times):
+            self.state.put(room, event)
+        return first
+
+    def happen(self, said: PersonMessage) -> tuple[str, list[Told]]:
+        """Return the id of what a person writes, and its events."""
         room = self.room(said.chat, said.user, said.user_name, is_direct=said.chat_type == "dm")
-        user = user_id(said.user)
-        contents = self._contents(said, room)
         events = [
             self.state.make(
                 room.id,
-                user,
+                user_id(said.user),
                 "m.room.message",
                 content,
                 event_id=event_id(said.id) if said.id and not number else "",
             )
-            for number, content in enumerate(contents)
+            for number, content in enumerate(self._contents(said, room))
         ]
-        told = [(room, event) for _ in range(said.times) for event in events]
-        if said.late:
-            self._late += told
-        else:
-            told, self._late = [*told, *self._late], []
-            for place, event in told:
-                self.state.put(place, event)
-        return str(events[0]["event_id"])
+        return str(events[0]["event_id"]), [(room, event) for event in events]
+
+    async def tell(self, event: Told) -> None:
+        """Put an event into the stream."""
+        self.state.put(*event)
 
     async def taken(self) -> None:
         """Wait until the bot has received everything so far."""
         wanted = self.state.position
         async with asyncio.timeout(_TAKEN_S):
-            while self.wire.acknowledged < wanted:
+            while self.acknowledged < wanted:
                 await self.state.changed(1.0)
 
     def room(self, chat: str, user: str, name: str, *, is_direct: bool) -> Room:

@@ -2,11 +2,13 @@
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import msgspec
 
-from hermes.testing.matrix.rules import MatrixError, check_message, check_size, passes
+from hermes.testing.call_rules import SiteRefusal
+from hermes.testing.matrix.rules import bad_json, check_message, check_size, passes
 
 SERVER = "hermes.test"
 BOT = f"@hermes:{SERVER}"
@@ -116,10 +118,9 @@ class MatrixState:
 
     async def changed(self, wait_s: float) -> None:
         """Wait until something happens, up to a time limit."""
-        try:
-            await asyncio.wait_for(self._changed.wait(), wait_s)
-        except TimeoutError:
-            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(wait_s):
+                await self._changed.wait()
 
     def open_room(self, room_id: str, members: Mapping[str, str], *, is_direct: bool) -> Room:
         """Return a room with these people and the bot in it; create it if there was none."""
@@ -152,22 +153,26 @@ class MatrixState:
         """Return a room that the bot is in; refuse any other."""
         room = self.rooms.get(room_id)
         if room is None or room.membership(BOT) != "join":
-            raise MatrixError(403, "M_FORBIDDEN", f"User {BOT} not in room {room_id}")
+            raise SiteRefusal("M_FORBIDDEN", f"User {BOT} not in room {room_id}")
         return room
 
-    def send(self, room_id: str, content: Mapping[str, Any]) -> Event:
-        """Add a message of the bot to a room, if it is allowed there."""
+    def send(self, room_id: str, kind: str, content: Mapping[str, Any], *, txn: str) -> Event:
+        """Add an event of the bot to a room, if it is allowed there; its device sees the `txn`."""
         room = self.own_room(room_id)
-        check_message(content)
+        if kind == "m.room.message":
+            check_message(content)
         self._check_relation(room, content)
-        return self.add(room_id, BOT, "m.room.message", content)
+        event = self.make(room_id, BOT, kind, content)
+        event["unsigned"] = {"transaction_id": txn}
+        self.put(room, event)
+        return event
 
     def redact(self, room_id: str, event_id: str) -> Event:
         """Empty an event of the bot."""
         room = self.own_room(room_id)
         event = room.find(event_id)
         if event is None:
-            raise MatrixError(404, "M_NOT_FOUND", "Could not find event")
+            raise SiteRefusal("M_NOT_FOUND", event_id)
         event["content"] = {}
         event.setdefault("unsigned", {})["redacted_because"] = {"type": "m.room.redaction"}
         return self.add(room_id, BOT, "m.room.redaction", {"redacts": event_id})
@@ -178,18 +183,18 @@ class MatrixState:
             return
         answered = relation.get("m.in_reply_to", {}).get("event_id")
         if answered is not None and room.find(answered) is None:
-            raise MatrixError(400, "M_UNKNOWN", f"answers an unknown event {answered}")
+            raise SiteRefusal("M_UNKNOWN", f"answers an unknown event {answered}")
         kind, other = relation.get("rel_type"), room.find(relation.get("event_id", ""))
         if kind is None:
             return
         if other is None:
-            raise MatrixError(400, "M_UNKNOWN", "Can't send relation: event not found")
+            raise SiteRefusal("M_UNKNOWN", "Can't send relation: event not found")
         if kind == "m.thread" and "m.relates_to" in other["content"]:
-            raise MatrixError(
-                400, "M_UNKNOWN", "Cannot start threads from an event with a relation"
-            )
+            raise SiteRefusal("M_UNKNOWN", "Cannot start threads from an event with a relation")
+        if kind == "m.annotation" and not isinstance(relation.get("key"), str):
+            raise bad_json("a reaction without a key")
         if kind == "m.replace" and (other["sender"] != BOT or "m.new_content" not in content):
-            raise MatrixError(400, "M_UNKNOWN", "an edit of what is not the sender's own")
+            raise SiteRefusal("M_UNKNOWN", "an edit of what is not the sender's own")
 
     def timeline(
         self, room: Room, since: int, asked: Mapping[str, Any]

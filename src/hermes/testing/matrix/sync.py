@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from hermes.testing.matrix.rules import MatrixError, passes
+from hermes.testing.call_rules import SiteRefusal
+from hermes.testing.matrix.rules import passes
 from hermes.testing.matrix.state import BOT, Event, MatrixState, Room
 
 _HEROES = 5
@@ -15,7 +16,7 @@ def read_token(text: str | None, server_state: MatrixState) -> int:
         return 0
     number = text[1:]
     if text[:1] not in {"s", "t"} or not number.isdigit() or int(number) > server_state.position:
-        raise MatrixError(400, "M_UNKNOWN", "Invalid stream token")
+        raise SiteRefusal("M_UNKNOWN", "Invalid stream token")
     return int(number)
 
 
@@ -85,7 +86,11 @@ def _joined(
     state = [
         event
         for event in room.state().values()
-        if is_new and event["type"] != "m.room.member" and passes(event, state_filter)
+        # What the timeline shows is not told twice.
+        if is_new
+        and event not in events
+        and event["type"] != "m.room.member"
+        and passes(event, state_filter)
     ]
     senders = {event["sender"] for event in events}
     if passes({"type": "m.room.member"}, state_filter):
