@@ -128,6 +128,7 @@ def make_base(store: Store, settings: Settings, *, given: CoreParts) -> CoreBase
             signals=signals,
             mask=given.mask,
             long=LongReplies(settings.outbox.max_messages, given.reply_files),
+            offers=store.offers,
         ),
         models=models,
         memory=make_memory_layer(

@@ -14,6 +14,7 @@ from hermes.app.make_terminal import Terminal
 from hermes.config import Settings, system_zone
 from hermes.inbox.accept import Inbox
 from hermes.inbox.pre_dispatch import PreDispatch
+from hermes.inbox.presses import Presses
 from hermes.memory.session_context import platform_block
 from hermes.message.event import MessageEvent
 from hermes.message.outcome import BusyPolicy, DeliveryState
@@ -21,6 +22,7 @@ from hermes.outbox.intervals import PreviewTiming
 from hermes.outbox.previewer import OutboxPreviewer, Wanted
 from hermes.people.groups import Groups
 from hermes.people.reception import Reception
+from hermes.pipeline.choice_offers import ButtonsOf
 from hermes.pipeline.commands.prompts import prompt_command
 from hermes.pipeline.needs import PutChild
 from hermes.pipeline.questions import Questions
@@ -29,7 +31,7 @@ from hermes.pipeline.session_context import no_news
 from hermes.pipeline.session_keep import SessionKeep
 from hermes.pipeline.targets import reply_id
 from hermes.pipeline.turn_hooks import TurnHooks
-from hermes.ports.channel import Acceptance, Channel
+from hermes.ports.channel import Acceptance, Buttons, Channel
 from hermes.ports.command import ChatCommand
 from hermes.ports.hooks import DISPATCH
 from hermes.ports.sends import Courier
@@ -116,6 +118,14 @@ def _make_inbox(
 ) -> Inbox:
     given, settings, channels = base.given, base.settings, base.given.channels
     hooks = given.hooks
+    presses = Presses(
+        base.store,
+        admission=reception.admit,
+        may_use=reception.may_use,
+        commands=commands,
+        approvals=settings.approvals,
+        clock=given.clock,
+    )
     return Inbox(
         base.store,
         signals=base.signals,
@@ -124,6 +134,7 @@ def _make_inbox(
         may_use=reception.may_use,
         groups=Groups(settings),
         answers=questions.expects,
+        presses=presses,
         commands=commands,
         clock=given.clock,
         make_id=given.make_id,
@@ -235,6 +246,7 @@ def make_services(
         signals=base.signals,
         wake_jobs=base.memory.worker.wake,
         first_state=_first_state(given.channels),
+        buttons=_buttons(given.channels),
         hints=_hints(given.channels, settings.media.link_hosts),
         merging=_merging(settings, given.channels),
         questions=entrance.questions,
@@ -339,6 +351,17 @@ def _first_state(channels: Mapping[str, Channel]) -> Callable[[str], DeliverySta
         return DeliveryState.PENDING
 
     return first_state
+
+
+def _buttons(channels: Mapping[str, Channel]) -> ButtonsOf:
+    """Return a function that gives what can be pressed under a platform's messages."""
+
+    def buttons(platform: str) -> Buttons | None:
+        channel = channels.get(platform)
+        is_pushed = channel is not None and _is_push(channel)
+        return channel.capabilities.buttons if channel is not None and is_pushed else None
+
+    return buttons
 
 
 def _merging(settings: Settings, channels: Mapping[str, Channel]) -> frozenset[str]:

@@ -210,6 +210,20 @@ class StreamingSettings(Section):
     deleted, so that people notice it; 0: never."""
 
 
+class DisplaySettings(Section):
+    """What people see beside the replies."""
+
+    vanish_s: Delay = 0
+    """A notice of the moment, such as that a message waits or that a button is not theirs to press, is
+    taken back from the chat after this many seconds, where the platform can; 0: it stays."""
+    vanish_platforms: Named[Delay] = Field(default_factory=no_entries)
+    """vanish_s for one platform, by its name."""
+
+    def vanish_s_of(self, platform: str) -> float:
+        """Return after how many seconds a notice on a platform is taken back; 0 if it stays."""
+        return self.vanish_platforms.get(platform, self.vanish_s)
+
+
 class ApprovalSettings(Section):
     """Asking before a tool runs."""
 

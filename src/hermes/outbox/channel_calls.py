@@ -163,6 +163,7 @@ class ChannelCalls:
             measure=self.measure,
             most=min(filter(None, counts), default=0),
             file_bytes=able.media_bytes if takes_files else 0,
+            buttons=able.buttons,
         )
 
     async def with_file(self, delivery: Delivery, record: DeliveryRecord) -> Delivery:

@@ -18,6 +18,7 @@ from hermes.outbox.sender import OutboxSender
 from hermes.outbox.traffic import Traffic
 from hermes.ports.channel import PushChannel
 from hermes.ports.clock import Clock
+from hermes.ports.offers import OfferStore
 from hermes.ports.outbox import OutboxStore
 from hermes.ports.signals import Signals
 
@@ -43,8 +44,10 @@ class PushPlatforms:
         signals: Signals,
         mask: Mask = str,
         long: LongReplies | None = None,
+        offers: OfferStore | None = None,
     ) -> None:
         self._store = store
+        self._offers = offers
         self._timing = timing
         self._clock = clock
         self._mask = mask
@@ -136,6 +139,7 @@ class PushPlatforms:
             screens=self.shared.previews,
             mask=self._mask,
             long=self.shared.long,
+            offers=self._offers,
         )
 
     def _apply(self) -> None:

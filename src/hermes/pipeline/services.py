@@ -15,6 +15,7 @@ from hermes.memory.soul_cache import SoulCache
 from hermes.message.ids import MakeId
 from hermes.message.outcome import DeliveryState
 from hermes.people.reception import Reception
+from hermes.pipeline.choice_offers import ButtonsOf, no_buttons
 from hermes.pipeline.comebacks import ALL_TAKEN_UP, Comeback
 from hermes.pipeline.interrupts import Interrupt
 from hermes.pipeline.journal import Journal
@@ -97,6 +98,7 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     wake_jobs: Callable[[], None]
     first_state: Callable[[str], DeliveryState]
     hints: Mapping[str, str]
+    buttons: ButtonsOf = no_buttons
     # Platforms on which messages that wait behind one another are answered as one.
     merging: frozenset[str]
     questions: Questions

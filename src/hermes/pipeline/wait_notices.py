@@ -139,6 +139,7 @@ class WaitNotices:
             at=services.clock.now(),
             purpose="notice",
             unless_ended=unless_ended,
+            vanish_s=services.settings.display.vanish_s_of(platform),
         )
         try:
             if await services.store.sends.put(send, kept=lambda _: None):

@@ -12,7 +12,7 @@ import msgspec
 
 from hermes.errors import DeliveryError, DeliveryRejected, DeliveryUnknown, FailureClass
 from hermes.message.event import ReplyHandle
-from hermes.message.parts import FilePart, Media, text_of
+from hermes.message.parts import Choice, FilePart, Media, choices_of, text_of
 from hermes.ports.channel import Accept, Capabilities, Delivery, Receipt, Target
 from hermes.ports.directory import ChatEntry
 
@@ -20,13 +20,14 @@ Verb = Literal["send", "edit", "find", "delete", "typing", "draft"]
 
 
 class Post(msgspec.Struct, frozen=True, kw_only=True):
-    """A posted message."""
+    """A posted message; an edit takes its choices away."""
 
     id: str
     chat: str
     text: str
     key: str
     files: tuple[Media, ...] = ()
+    choices: tuple[Choice, ...] = ()
     handle: ReplyHandle | None = None
 
 
@@ -99,6 +100,7 @@ class MemoryChannel:
                 text=text,
                 key=delivery.key,
                 files=files,
+                choices=choices_of(delivery.parts),
                 handle=delivery.handle,
             )
             self.posts[post.id] = post
@@ -111,7 +113,7 @@ class MemoryChannel:
         post = self.posts.get(platform_message_id)
         if post is None:
             raise DeliveryRejected("no such message", FailureClass.INVALID_RECIPIENT)
-        self.posts[post.id] = msgspec.structs.replace(post, text=text)
+        self.posts[post.id] = msgspec.structs.replace(post, text=text, choices=())
         self._end("edit")
 
     async def find(self, target: Target, key: str) -> Receipt | None:

@@ -352,6 +352,7 @@ class MemoryOutboxStore:
             attempts=0,
             next_at=now,
             created_at=now,
+            vanish_s=delivery.vanish_s,
         )
         self._rows[row.id] = row
         return row

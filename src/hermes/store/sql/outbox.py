@@ -346,4 +346,5 @@ class SqlOutbox:
             ended_at=row[19],
             stopped_by=row[20],
             most=row[21],
+            vanish_s=row[22],
         )

@@ -66,6 +66,7 @@ LEFT_OUT: Mapping[str, str] = {
     "feedback": "thumbs that operators gave to answers, with their reasons",
     "links": "which conversation answered which tool call",
     "lane_writers": "which senders used a name of a conversation in an old version",
+    "offers": "which answers were shown as buttons: the question with them is in delivery",
     "outbox_more": "ids of further messages of a delivery on the platform",
     "refusals": "messages that were not accepted, without their words and their person",
     "wrong_codes": "how many wrong codes came from a sender of late",

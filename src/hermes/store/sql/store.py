@@ -29,6 +29,7 @@ from hermes.store.sql.inbox import SqlInbox
 from hermes.store.sql.interactions import SqlInteractions
 from hermes.store.sql.jobs import SqlJobs
 from hermes.store.sql.keys import SqlKeys
+from hermes.store.sql.offers import SqlOffers
 from hermes.store.sql.operations import SqlDeadLetters, SqlModelSwap, SqlOpenSessions, SqlPauses
 from hermes.store.sql.outbox import SqlOutbox
 from hermes.store.sql.owner import SqlOwners
@@ -107,6 +108,7 @@ class SqlStore:
         )
         self.approvals = SqlApprovals(engine, turns=self.turns)
         self.outbox = SqlOutbox(engine)
+        self.offers = SqlOffers(engine)
         self.fleet = SqlFleet(engine, outbox=self.outbox, lease_s=lease_s, alone=alone)
         self.dead_letters = SqlDeadLetters(engine, outbox=self.outbox)
         self.paused = SqlPauses(engine)

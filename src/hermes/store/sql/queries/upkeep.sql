@@ -56,6 +56,14 @@ UNION ALL
 SELECT answer FROM approvals
 WHERE message_id = ?1 AND state <> 'waiting' AND answer IS NOT NULL;
 
+-- name: offer_bodies
+-- The bodies that the answers shown as buttons refer to.
+SELECT body FROM offers WHERE message_id = ?1;
+
+-- name: drop_offers
+-- Forget the answers that were shown as buttons.
+DELETE FROM offers WHERE message_id = ?1;
+
 -- name: drop_events
 -- Forget the timeline of a message.
 DELETE FROM events WHERE message_id = ?1;
