@@ -129,6 +129,7 @@ def make_base(store: Store, settings: Settings, *, given: CoreParts) -> CoreBase
             mask=given.mask,
             long=LongReplies(settings.outbox.max_messages, given.reply_files),
             offers=store.offers,
+            reacts=settings.display.reacts_on,
         ),
         models=models,
         memory=make_memory_layer(

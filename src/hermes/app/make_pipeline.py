@@ -15,6 +15,7 @@ from hermes.config import Settings, system_zone
 from hermes.inbox.accept import Inbox
 from hermes.inbox.pre_dispatch import PreDispatch
 from hermes.inbox.presses import Presses
+from hermes.inbox.reactions import Reactions
 from hermes.memory.session_context import platform_block
 from hermes.message.event import MessageEvent
 from hermes.message.outcome import BusyPolicy, DeliveryState
@@ -135,6 +136,12 @@ def _make_inbox(
         groups=Groups(settings),
         answers=questions.expects,
         presses=presses,
+        reactions=Reactions(
+            base.store,
+            admission=reception.admit,
+            approvals=settings.approvals,
+            clock=given.clock,
+        ),
         commands=commands,
         clock=given.clock,
         make_id=given.make_id,
@@ -146,6 +153,7 @@ def _make_inbox(
         programs=[name for name, item in channels.items() if item.capabilities.is_program],
         outbox_limit=settings.outbox.max_waiting,
         paused=base.push.paused,
+        mark=base.push.marks.show,
         dispatch=PreDispatch(hooks) if hooks is not None and hooks.hears(DISPATCH) else None,
     )
 
@@ -247,6 +255,8 @@ def make_services(
         wake_jobs=base.memory.worker.wake,
         first_state=_first_state(given.channels),
         buttons=_buttons(given.channels),
+        mark=base.push.marks.show,
+        chat_info=base.push.chat_infos.get,
         hints=_hints(given.channels, settings.media.link_hosts),
         merging=_merging(settings, given.channels),
         questions=entrance.questions,

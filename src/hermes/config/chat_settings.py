@@ -219,6 +219,15 @@ class DisplaySettings(Section):
     vanish_platforms: Named[Delay] = Field(default_factory=no_entries)
     """vanish_s for one platform, by its name."""
 
+    reactions: bool = False
+    """Whether the bot shows with a reaction on a person's message how far it is: seen, working, done."""
+    reaction_platforms: Named[bool] = Field(default_factory=no_entries)
+    """reactions for one platform, by its name."""
+
+    def reacts_on(self, platform: str) -> bool:
+        """Return whether a person's message shows how far it is, on a platform."""
+        return self.reaction_platforms.get(platform, self.reactions)
+
     def vanish_s_of(self, platform: str) -> float:
         """Return after how many seconds a notice on a platform is taken back; 0 if it stays."""
         return self.vanish_platforms.get(platform, self.vanish_s)
@@ -233,6 +242,8 @@ class ApprovalSettings(Section):
     """Who may approve in groups, each as platform:user_id."""
     allow_self: bool = True
     """Whether a person may approve what their own message caused."""
+    reactions: bool = False
+    """Whether a thumb up or down on the question decides, too, where a platform has reactions."""
 
 
 class CronSettings(Section):

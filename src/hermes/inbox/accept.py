@@ -21,6 +21,7 @@ from hermes.errors import (
 )
 from hermes.inbox.group_context import as_context, in_group
 from hermes.inbox.presses import Presses
+from hermes.inbox.reactions import Reactions
 from hermes.inbox.space import FULL_RETRY_S, InboxPlace, InboxSpace
 from hermes.message.event import NO_RAW, MessageEvent
 from hermes.message.ids import MakeId
@@ -32,7 +33,7 @@ from hermes.message.session_key import control_lane, is_task
 from hermes.message.source import Source
 from hermes.people.access import Admission
 from hermes.people.groups import Groups, GroupVerdict
-from hermes.ports.channel import Acceptance
+from hermes.ports.channel import Acceptance, ReactionName
 from hermes.ports.clock import Clock
 from hermes.ports.inbox import AcceptResult, InGroup, NewMessage, RefusedMessage
 from hermes.ports.signals import Signals
@@ -58,6 +59,8 @@ _MESSAGES = {"queue": BusyPolicy.QUEUE, "steer": BusyPolicy.STEER}
 Answers = Callable[[MessageEvent, str], bool]
 # Whether a sender may use a command where they wrote it.
 MayUse = Callable[[str, Source], bool]
+# Shows on a message how far it is, in its own time.
+Mark = Callable[[MessageEvent, ReactionName], None]
 # The result of the hooks for an event, before anything else; raises `Skipped`.
 Dispatch = Callable[[MessageEvent], Awaitable[MessageEvent]]
 
@@ -76,6 +79,7 @@ class Inbox:
         groups: Groups,
         answers: Answers,
         presses: Presses,
+        reactions: Reactions,
         commands: CommandBook,
         clock: Clock,
         make_id: MakeId,
@@ -87,6 +91,7 @@ class Inbox:
         programs: Collection[str],
         outbox_limit: int,
         paused: Collection[str] = (),
+        mark: Mark | None = None,
         dispatch: Dispatch | None = None,
     ) -> None:
         self._store = store
@@ -97,6 +102,7 @@ class Inbox:
         self._groups = groups
         self._answers = answers
         self._presses = presses
+        self._reactions = reactions
         self._commands = commands
         self._clock = clock
         self._make_id = make_id
@@ -109,6 +115,7 @@ class Inbox:
         self._counted: dict[str, tuple[float, int]] = {}
         self._outbox_limit = outbox_limit
         self._dispatch = dispatch
+        self._mark = mark
         self._notes = 0
         self.draining = False
         # Platforms on which nothing is accepted until an operator resumes them; it may change.
@@ -145,6 +152,8 @@ class Inbox:
         if event.pressed is not None:
             press = await self._presses.read(event, event.pressed)
             event = press.event
+        elif event.reaction is not None:
+            event = await self._reactions.read(event, event.reaction)
         heard = await self._heard(event)
         agent = await self._roster.for_event(event, person_id=await self._person_id(event))
         await self._check_room(event)
@@ -164,8 +173,8 @@ class Inbox:
             or is_stranger
             or self._answers(event, lane)
             or await self._decides(event, lane)
-            # A press that is no command answers a question, or does nothing.
-            or (press is not None and written is None)
+            # A press or a reaction that is no command answers something, or does nothing.
+            or (written is None and (press is not None or event.reaction is not None))
         )
         said = event
         if written is not None and busy is not None and not control:
@@ -303,6 +312,8 @@ class Inbox:
             # part of a turn, it is not new and stops nothing.
             if not result.duplicate and result.state is MessageState.NEW:
                 self._signals.arrived(lane, message_id=result.message_id, busy=message.busy)
+                if self._mark is not None and not control:
+                    self._mark(event, "seen")
             for waiting in result.wakes:
                 self._signals.wake_lane(waiting)
 

@@ -98,6 +98,7 @@ class OutboxSender:
         self._paused_until = 0.0
         self._draining = False
         self._paused = False
+        self._is_remembered = False
 
     @property
     def breaker(self) -> Breaker:
@@ -171,9 +172,20 @@ class OutboxSender:
         async with self._passing:
             self._draining = True
 
+    async def _remember_sends(self) -> None:
+        """Count what was sent before the start, for limits of messages in a time."""
+        windows, now = self._rates.windows, self._clock.now()
+        if self._is_remembered or windows.most == 0:
+            return
+        since = now - windows.longest_s
+        sent = await self._store.sent_since(self._platform, since, limit=windows.most)
+        self._rates.remember((chat_id, max(0.0, now - at)) for chat_id, at in sent)
+        self._is_remembered = True
+
     async def _run(self) -> None:
         while True:
             try:
+                await self._remember_sends()
                 async with self._passing:
                     wait = self._timing.idle_poll_s if self._draining else await self._pass()
             # Boundary: the sender's own loop outlives any failure of one pass.

@@ -12,6 +12,7 @@ from hermes.config import Settings
 from hermes.memory.facts import PeoplesFacts
 from hermes.memory.recall import Recall
 from hermes.memory.soul_cache import SoulCache
+from hermes.message.event import MessageEvent
 from hermes.message.ids import MakeId
 from hermes.message.outcome import DeliveryState
 from hermes.people.reception import Reception
@@ -22,11 +23,12 @@ from hermes.pipeline.journal import Journal
 from hermes.pipeline.needs import Follow, PutChild, Sleep, StopTurn
 from hermes.pipeline.observer import NOBODY, Observer
 from hermes.pipeline.questions import Questions
-from hermes.pipeline.session_context import ProcessNews, no_news
+from hermes.pipeline.session_context import AskChatInfo, ProcessNews, no_chat_info, no_news
 from hermes.pipeline.session_keep import SessionKeep
 from hermes.pipeline.teams import TeamLocks
 from hermes.pipeline.turn_hooks import TurnHooks
 from hermes.ports.adapter import Adapter
+from hermes.ports.channel import ReactionName
 from hermes.ports.clock import Clock
 from hermes.ports.command import ChatCommand
 from hermes.ports.cron import Scheduler
@@ -50,6 +52,14 @@ from hermes.tools.mcp.report import Diff
 from hermes.tools.tool_sets import ToolSets
 
 ReloadMcp = Callable[[], Awaitable[Diff]]
+
+
+# Shows on a message how far it is, in its own time.
+Mark = Callable[[MessageEvent, ReactionName], None]
+
+
+def no_mark(_event: MessageEvent, _name: ReactionName) -> None:
+    """Show nothing."""
 
 
 # Asks the process to restart, for a reason; false where nothing would start it again.
@@ -99,6 +109,8 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     first_state: Callable[[str], DeliveryState]
     hints: Mapping[str, str]
     buttons: ButtonsOf = no_buttons
+    mark: Mark = no_mark
+    chat_info: AskChatInfo = no_chat_info
     # Platforms on which messages that wait behind one another are answered as one.
     merging: frozenset[str]
     questions: Questions

@@ -48,8 +48,23 @@ class PostChange(msgspec.Struct, frozen=True, kw_only=True):
     chosen: str = ""
 
 
+class PostedDelivery(msgspec.Struct, frozen=True):
+    """A delivery that a posted message belongs to, the message that it answers, and what it asks for."""
+
+    delivery: str
+    message_id: str
+    purpose: str
+    approval: str | None = None
+
+
 class OfferStore(Protocol):
-    """Offers, and changes of messages that are posted."""
+    """Offers, and messages that are posted."""
+
+    async def posted(
+        self, platform: str, chat_id: str, platform_message_id: str
+    ) -> PostedDelivery | None:
+        """Return what a posted message belongs to, by the platform's id of it."""
+        ...
 
     async def get(self, offer_id: str) -> Offer | None:
         """Return one offer."""

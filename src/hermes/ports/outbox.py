@@ -132,6 +132,15 @@ class OutboxStore(Protocol):
         """Return when the next waiting delivery of a platform becomes due."""
         ...
 
+    async def sent_since(
+        self, platform: str, since: float, *, limit: int
+    ) -> tuple[tuple[str, float], ...]:
+        """Return the chats and times of the last messages sent to a platform, the oldest first.
+
+        Of a reply of several messages, each counts with the time of the last one.
+        """
+        ...
+
     async def use_handle(self, delivery_id: str, *, key: str, most: int) -> HandleUse | None:
         """Count a send under `key` as a use of its message's reply handle; None if it has no handle.
 

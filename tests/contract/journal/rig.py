@@ -17,6 +17,7 @@ from hermes.memory.fact_vectors import TextEmbedder
 from hermes.message.event import (
     MessageEvent,
     PressedChoice,
+    Reaction,
     ReplyContext,
     ReplyHandle,
     ScheduledRun,
@@ -233,6 +234,34 @@ class Rig:
             at=self.clock.now(),
             type="choice",
             pressed=PressedChoice(value=value, message_id="-"),
+            addressed=False,
+        )
+        return (await self.core.inbox.accept(event)).message_id
+
+    async def react(
+        self,
+        emoji: str,
+        to: str,
+        *,
+        user: str = "ann",
+        chat: str | None = None,
+        removed: bool = False,
+    ) -> str:
+        """React to a message on the push platform and return the message's id."""
+        event = MessageEvent(
+            account="default",
+            route="reaction",
+            external_id=make_id("x"),
+            source=Source(
+                platform="push",
+                chat_id=chat or user,
+                user_id=user,
+                chat_type="dm" if chat in (None, user) else "group",
+            ),
+            parts=(),
+            at=self.clock.now(),
+            type="reaction",
+            reaction=Reaction(message_id=to, emoji=emoji, is_removed=removed),
             addressed=False,
         )
         return (await self.core.inbox.accept(event)).message_id

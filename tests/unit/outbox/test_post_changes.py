@@ -118,6 +118,6 @@ async def test_a_platform_is_asked_only_for_what_it_can() -> None:
 
 
 def test_of_a_question_that_fills_its_message_only_the_end_is_shown() -> None:
-    desk = Desk(max_chars=20)
+    desk = Desk(max_chars=19)
     assert ended_text(END, desk.wire) == "Shall I?\n\n→ Approve"
-    assert ended_text(END, Desk(max_chars=19).wire) == "→ Approve"
+    assert ended_text(END, Desk(max_chars=18).wire) == "→ Approve"

@@ -13,6 +13,7 @@ from hermes.pipeline.admission import refusal_of, turned_away
 from hermes.pipeline.choice_offers import OfferedQuestion
 from hermes.pipeline.commands.approvals import approve, deny, effect_of
 from hermes.pipeline.commands.effect import Effect, refused, said_if_sending
+from hermes.pipeline.commands.feedback import take_feedback
 from hermes.pipeline.commands.help import unknown
 from hermes.pipeline.commands.plugin_commands import run_plugged
 from hermes.pipeline.commands.table import BESIDE
@@ -103,6 +104,8 @@ async def _act(turn: Turn, ctx: TurnContext, lane: str) -> tuple[Reply, Effect]:
         ctx.journal.note("press", result=pressed.refusal)
         return _ended(msgspec.structs.replace(refused(pressed.refusal), is_passing=True))
     written = ctx.services.commands.read(turn.event.text)
+    if written is None and turn.event.reaction is not None:
+        return await take_feedback(turn, ctx, turn.event.reaction), Effect(text="")
     if written is None:
         return _ended(await _answered(turn, ctx, lane))
     ctx.journal.note("command", name=written.name)

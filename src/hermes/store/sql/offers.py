@@ -7,7 +7,7 @@ from hermes.message.chat import ChatMessage
 from hermes.message.offer import NewOffer, Press
 from hermes.message.parts import choices_of, text_of
 from hermes.ports.channel import Target
-from hermes.ports.offers import Offer, OfferEnd, PostChange
+from hermes.ports.offers import Offer, OfferEnd, PostChange, PostedDelivery
 from hermes.store.sql.engine import Engine, encode
 from hermes.store.sql.queries import load
 from hermes.store.sql.tx import Row, Tx
@@ -50,6 +50,13 @@ class SqlOffers:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+
+    async def posted(
+        self, platform: str, chat_id: str, platform_message_id: str
+    ) -> PostedDelivery | None:
+        """Return what a posted message belongs to, by the platform's id of it."""
+        row = await self._engine.reads.row(_SQL["posted"], platform, chat_id, platform_message_id)
+        return None if row is None else PostedDelivery(*row)
 
     async def get(self, offer_id: str) -> Offer | None:
         """Return one offer."""

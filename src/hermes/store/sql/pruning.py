@@ -26,6 +26,7 @@ _OF_A_MESSAGE = (
     "drop_steps",
     "drop_events",
     "drop_outbox_more",
+    "drop_outbox_parts",
     "drop_outbox",
     "drop_approvals",
     "drop_offers",

@@ -55,7 +55,7 @@ from hermes.store.sql.wallet import Beside, SqlWallets
 _SQL = load("upkeep")
 _INBOX = load("inbox")
 _FEED = load("feed")
-_OUTBOX = ("drop_outbox_more", "drop_outbox")
+_OUTBOX = ("drop_outbox_more", "drop_outbox_parts", "drop_outbox")
 # Each takes some 100 us, during which the event loop is blocked.
 _REWRAP_ROWS = 100
 _INTERACTION = (

@@ -350,6 +350,7 @@ CREATE INDEX outbox_open ON outbox (platform, chat_id, seq) WHERE state NOT IN (
 CREATE INDEX outbox_unsettled ON outbox (platform, seq) WHERE state = 'unknown' AND held = 0;
 CREATE INDEX outbox_dead ON outbox (ended_at) WHERE state = 'dead';
 CREATE INDEX outbox_vanishing ON outbox (platform, ended_at) WHERE vanish_s > 0;
+CREATE INDEX outbox_posted ON outbox (platform_message_id) WHERE platform_message_id IS NOT NULL;
 
 -- The further messages of a delivery, one row each; the delivery counts them. One without an id may
 -- have been posted.
@@ -359,6 +360,14 @@ CREATE TABLE outbox_more (
     platform_message_id TEXT,
     PRIMARY KEY (delivery, number)
 ) WITHOUT ROWID;
+
+-- The platform's ids of the further messages of a delivery that has more than one.
+CREATE TABLE outbox_parts (
+    platform_message_id TEXT NOT NULL,
+    delivery TEXT NOT NULL,
+    PRIMARY KEY (platform_message_id, delivery)
+) WITHOUT ROWID;
+CREATE INDEX outbox_parts_delivery ON outbox_parts (delivery);
 
 -- Questions to a person before a tool may run.
 CREATE TABLE approvals (

@@ -19,6 +19,18 @@ WHERE id = ?1 AND chosen IS NULL AND expires_at > ?4;
 UPDATE offers SET chosen = -1, chosen_by = ?3
 WHERE message_id = ?1 AND subject = ?2 AND chosen IS NULL;
 
+-- name: posted
+-- The delivery of a posted message, by its platform's id, and the approval that it asks for.
+SELECT id, message_id, purpose,
+    (SELECT approvals.id FROM approvals WHERE approvals.id = 'a_' || substr(outbox.id, 3))
+FROM outbox
+WHERE platform = ?1 AND chat_id = ?2 AND id IN (
+    SELECT id FROM outbox INDEXED BY outbox_posted WHERE platform_message_id = ?3
+    UNION ALL
+    SELECT delivery FROM outbox_parts WHERE platform_message_id = ?3
+)
+ORDER BY seq DESC LIMIT 1;
+
 -- name: ended
 -- Posted questions with buttons whose end is not shown: they were pressed, decided otherwise, or are too old.
 SELECT offers.id, delivery, offers.message_id, person_id, target, platform_message_id, outbox.body, chosen,

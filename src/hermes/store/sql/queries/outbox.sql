@@ -98,6 +98,13 @@ ORDER BY seq LIMIT ?3;
 SELECT min(next_at) FROM outbox
 WHERE platform = ?1 AND state NOT IN ('sent', 'dead') AND state IN ('pending', 'retry');
 
+-- name: sent_since
+-- Where and when the last messages of a platform were sent, and how many of each reply, the newest first.
+SELECT chat_id, sending_at, CASE WHEN chunk > 0 THEN chunk ELSE 1 END FROM outbox
+WHERE seq > coalesce((SELECT max(seq) FROM outbox), 0) - 10000
+    AND platform = ?1 AND sending_at > ?2
+ORDER BY sending_at DESC LIMIT ?3;
+
 -- name: unsettled
 -- Replies of which nobody knows whether they arrived and which policy may still settle.
 SELECT id, seq, message_id, person_id, target, body, state, purpose, platform_message_id, chunk,
@@ -137,6 +144,10 @@ UPDATE outbox SET chunk = ?2 + 1, platform_message_id = coalesce(platform_messag
     state = CASE WHEN ?4 = 1 THEN 'sent' ELSE 'pending' END,
     ended_at = CASE WHEN ?4 = 1 THEN CAST(?5 AS DOUBLE PRECISION) END, failure = NULL
 WHERE id = ?1 AND state = 'sending';
+
+-- name: add_part
+-- The platform's id of one more message of a delivery.
+INSERT INTO outbox_parts (platform_message_id, delivery) VALUES (?1, ?2) ON CONFLICT DO NOTHING;
 
 -- name: retry
 -- Try again later.

@@ -74,6 +74,12 @@ DELETE FROM outbox_more WHERE delivery IN (
     SELECT id FROM outbox WHERE message_id = ?1 AND state IN ('sent', 'dead') AND more > 0
 );
 
+-- name: drop_outbox_parts
+-- Forget the ids of further messages of deliveries that have ended.
+DELETE FROM outbox_parts WHERE delivery IN (
+    SELECT id FROM outbox WHERE message_id = ?1 AND state IN ('sent', 'dead')
+);
+
 -- name: drop_outbox
 -- Forget deliveries of a message that have ended.
 DELETE FROM outbox WHERE message_id = ?1 AND state IN ('sent', 'dead');
