@@ -18,6 +18,7 @@ from hermes.inbox.presses import Presses
 from hermes.inbox.reactions import Reactions
 from hermes.memory.session_context import platform_block
 from hermes.message.event import MessageEvent
+from hermes.message.ids import MakeId
 from hermes.message.outcome import BusyPolicy, DeliveryState
 from hermes.outbox.intervals import PreviewTiming
 from hermes.outbox.previewer import OutboxPreviewer, Wanted
@@ -26,13 +27,15 @@ from hermes.people.reception import Reception
 from hermes.pipeline.choice_offers import ButtonsOf
 from hermes.pipeline.commands.prompts import prompt_command
 from hermes.pipeline.needs import PutChild
+from hermes.pipeline.pairing_notices import PairingNotices
 from hermes.pipeline.questions import Questions
-from hermes.pipeline.services import Services
+from hermes.pipeline.services import ChatFeatures, Services
 from hermes.pipeline.session_context import no_news
 from hermes.pipeline.session_keep import SessionKeep
 from hermes.pipeline.targets import reply_id
 from hermes.pipeline.turn_hooks import TurnHooks
 from hermes.ports.channel import Acceptance, Buttons, Channel
+from hermes.ports.clock import Clock
 from hermes.ports.command import ChatCommand
 from hermes.ports.hooks import DISPATCH
 from hermes.ports.sends import Courier
@@ -62,6 +65,14 @@ class InboundParts(msgspec.Struct, frozen=True, kw_only=True):
         return (await self.reception.admit(event)).is_in
 
 
+class _OfferParts(msgspec.Struct, frozen=True):
+    """What an offer needs; fits `pipeline.choice_offers.OfferServices`."""
+
+    clock: Clock
+    make_id: MakeId
+    buttons: ButtonsOf
+
+
 def make_entrance(base: CoreBase) -> InboundParts:
     """Build the entrance."""
     given, settings = base.given, base.settings
@@ -73,6 +84,7 @@ def make_entrance(base: CoreBase) -> InboundParts:
         manifests={name: item.capabilities.strangers for name, item in given.channels.items()},
         clock=given.clock,
         random_bytes=secrets.token_bytes,
+        tell_admins=_pairing_notices(base).tell,
     )
     commands = CommandBook(map(_spec_of, given.plugged.values()), late=_late_commands(given))
     questions = Questions(_answering(given.channels), commands)
@@ -105,6 +117,17 @@ def make_entrance(base: CoreBase) -> InboundParts:
             zone=ZoneInfo(settings.time_zone or system_zone()),
             signals=base.signals,
         ),
+    )
+
+
+def _pairing_notices(base: CoreBase) -> PairingNotices:
+    given = base.given
+    return PairingNotices(
+        base.store,
+        base.settings,
+        offers=_OfferParts(given.clock, given.make_id, _buttons(given.channels)),
+        first_state=_first_state(given.channels),
+        wake=base.signals.wake_outbox,
     )
 
 
@@ -254,9 +277,7 @@ def make_services(
         signals=base.signals,
         wake_jobs=base.memory.worker.wake,
         first_state=_first_state(given.channels),
-        buttons=_buttons(given.channels),
-        mark=base.push.marks.show,
-        chat_info=base.push.chat_infos.get,
+        chats=_chat_features(base),
         hints=_hints(given.channels, settings.media.link_hosts),
         merging=_merging(settings, given.channels),
         questions=entrance.questions,
@@ -274,6 +295,11 @@ def make_services(
         mask_result=given.mask_result,
         process_news=no_news if given.terminal is None else given.terminal.commands.news,
     )
+
+
+def _chat_features(base: CoreBase) -> ChatFeatures:
+    push = base.push
+    return ChatFeatures(_buttons(base.given.channels), push.marks.show, push.chat_infos.get)
 
 
 def _put_child(entrance: InboundParts) -> PutChild:

@@ -418,6 +418,9 @@ class PairingSettings(Section):
     that link accounts, for their sender."""
     lock_s: Seconds = 3600
     """How long no code is accepted then, in seconds."""
+    tell_admins: bool = False
+    """Whether the admins of `access.platforms.NAME.commands.dm.admins` are told of each code in their
+    direct chat with the bot, and can let the sender in there, with a button where there are buttons."""
 
 
 class AccessSettings(Section):

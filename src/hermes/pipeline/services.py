@@ -71,6 +71,14 @@ def cannot_restart(_reason: str) -> bool:
     return False
 
 
+class ChatFeatures(msgspec.Struct, frozen=True):
+    """What the platforms can do beside sending: buttons, marks on messages, words about a chat."""
+
+    buttons: ButtonsOf = no_buttons
+    mark: Mark = no_mark
+    chat_info: AskChatInfo = no_chat_info
+
+
 class Services(msgspec.Struct, frozen=True, kw_only=True):
     """What every turn shares."""
 
@@ -108,9 +116,7 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     wake_jobs: Callable[[], None]
     first_state: Callable[[str], DeliveryState]
     hints: Mapping[str, str]
-    buttons: ButtonsOf = no_buttons
-    mark: Mark = no_mark
-    chat_info: AskChatInfo = no_chat_info
+    chats: ChatFeatures = ChatFeatures()
     # Platforms on which messages that wait behind one another are answered as one.
     merging: frozenset[str]
     questions: Questions
@@ -127,6 +133,21 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     mask_result: MaskResult = unmasked
     process_news: ProcessNews = no_news
     mcp: ChatOffers | None = None
+
+    @property
+    def buttons(self) -> ButtonsOf:
+        """What can be pressed under a platform's messages."""
+        return self.chats.buttons
+
+    @property
+    def mark(self) -> Mark:
+        """Shows on a message how far it is."""
+        return self.chats.mark
+
+    @property
+    def chat_info(self) -> AskChatInfo:
+        """Asks a platform about a chat."""
+        return self.chats.chat_info
 
     @property
     def stop_turn(self) -> StopTurn:

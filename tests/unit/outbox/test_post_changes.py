@@ -10,7 +10,7 @@ from hermes.outbox.channel_calls import ChannelCalls
 from hermes.outbox.post_changes import PostChanges, ended_text
 from hermes.outbox.rates import Rates
 from hermes.ports.channel import Capabilities, Delivery, Target
-from hermes.ports.offers import Offer, PostChange
+from hermes.ports.offers import Offer, PostChange, PostedDelivery
 from hermes.testing.manual_time import ManualTime
 from hermes.testing.memory_channel import MemoryChannel
 
@@ -41,6 +41,11 @@ class Offers:
 
     async def get(self, offer_id: str) -> Offer | None:
         raise AssertionError(offer_id)
+
+    async def posted(
+        self, platform: str, chat_id: str, platform_message_id: str
+    ) -> PostedDelivery | None:
+        raise AssertionError(platform_message_id)
 
     async def changes(self, platform: str, now: float, *, limit: int) -> tuple[PostChange, ...]:
         return tuple(self.due[:limit])

@@ -100,8 +100,7 @@ class SqlInbox:
 
     async def keep(self, tx: Tx, message: NewMessage) -> WrittenMessage:
         """Write a message inside the current transaction; call `count` once it is on disk."""
-        event = message.event
-        source = event.source
+        event, source = message.event, message.event.source
         digest = self._engine.sealer.digest(message.identity)
         person_id = await find_or_add_person(
             tx,
