@@ -224,14 +224,6 @@ class DisplaySettings(Section):
     reaction_platforms: Named[bool] = Field(default_factory=no_entries)
     """reactions for one platform, by its name."""
 
-    def reacts_on(self, platform: str) -> bool:
-        """Return whether a person's message shows how far it is, on a platform."""
-        return self.reaction_platforms.get(platform, self.reactions)
-
-    def vanish_s_of(self, platform: str) -> float:
-        """Return after how many seconds a notice on a platform is taken back; 0 if it stays."""
-        return self.vanish_platforms.get(platform, self.vanish_s)
-
 
 class ApprovalSettings(Section):
     """Asking before a tool runs."""

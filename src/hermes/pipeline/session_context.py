@@ -46,11 +46,16 @@ class PlaceServices(HasSettings, HasClock, Protocol):
 
     @property
     def resets(self) -> HasZone: ...
+
+
+class ChatServices(PlaceServices, Protocol):
+    """What a session's beginning needs beside that: what the platform says of the chat."""
+
     @property
     def chat_info(self) -> AskChatInfo: ...
 
 
-async def place_of(turn: Turn, services: PlaceServices) -> Source:
+async def place_of(turn: Turn, services: ChatServices) -> Source:
     """Return where a session takes place, with what its platform says of a chat of several people."""
     source = turn.event.source
     is_known = source.chat_name is not None and source.chat_topic is not None

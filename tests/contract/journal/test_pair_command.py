@@ -84,6 +84,8 @@ async def test_an_admin_refuses_and_wrong_words_do_nothing(tmp_path: Path) -> No
 async def test_by_default_no_admin_is_told_and_nobody_else_may_pair(tmp_path: Path) -> None:
     settings = {**SETTINGS, "ACCESS__PAIRING__TELL_ADMINS": "false"}
     able = msgspec.structs.replace(ABLE, unknown="allow")
+    (tmp_path / "quiet").mkdir()
+    (tmp_path / "open").mkdir()
     async with open_rig(tmp_path / "quiet", push=platform(), settings=settings) as rig:
         await knock(rig)
         await rig.as_time_passes(lambda: len(rig.push.posts) == 2)

@@ -16,7 +16,7 @@ from hermes.message.continuations import is_go_on
 from hermes.message.parts import NotePart
 from hermes.message.reply import Reply
 from hermes.pipeline.needs import StageContext
-from hermes.pipeline.session_context import PlaceServices, around, begins_alike, place_of
+from hermes.pipeline.session_context import ChatServices, around, begins_alike, place_of
 from hermes.pipeline.session_skills import SkillServices, with_skills
 from hermes.pipeline.team_block import TeamRoster, team_block
 from hermes.pipeline.turn import Turn
@@ -62,7 +62,7 @@ class HasSouls(Protocol):
     def dreams(self) -> DreamRecords: ...
 
 
-class SoulServices(PlaceServices, SkillServices, Protocol):
+class SoulServices(ChatServices, SkillServices, Protocol):
     """What `load_soul` uses: the session's place, the platforms' hints, and what is known."""
 
     @property
