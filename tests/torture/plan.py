@@ -90,6 +90,7 @@ WITHOUT_CONVERSATION = frozenset(
         "store.interrupt",
         "store.put_push",
         "store.retry_push",
+        "store.post_changed",
         "store.rate_call",
         "store.refer",
         "store.release_claim",

@@ -8,7 +8,7 @@ import msgspec
 from hermes.app.make_memory import MemoryLayer, make_memory_layer
 from hermes.app.make_models import ModelLayer, make_model_layer
 from hermes.app.make_terminal import Terminal
-from hermes.config import Settings
+from hermes.config import DisplaySettings, Settings
 from hermes.memory.fact_vectors import TextEmbedder
 from hermes.message.ids import MakeId
 from hermes.outbox.channel_calls import LongReplies
@@ -128,6 +128,8 @@ def make_base(store: Store, settings: Settings, *, given: CoreParts) -> CoreBase
             signals=signals,
             mask=given.mask,
             long=LongReplies(settings.outbox.max_messages, given.reply_files),
+            offers=store.offers,
+            reacts=_reacts(settings.display),
         ),
         models=models,
         memory=make_memory_layer(
@@ -140,6 +142,11 @@ def make_base(store: Store, settings: Settings, *, given: CoreParts) -> CoreBase
             make_id=given.make_id,
         ),
     )
+
+
+def _reacts(display: DisplaySettings) -> Callable[[str], bool]:
+    """Return a function that says whether messages on a platform show how far they are."""
+    return lambda platform: display.reaction_platforms.get(platform, display.reactions)
 
 
 def outbox_timing(settings: Settings) -> OutboxTiming:

@@ -1,6 +1,6 @@
 """Builds the dependencies of operator orders in a gateway, and what checks and audits them."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from hermes.app.core import Core
 from hermes.app.make_agents import make_roster
@@ -11,7 +11,10 @@ from hermes.control.runtime import Reconnect, Restart, Rotate, RuntimeHandles
 from hermes.control.secrets import Apply, SecretOperations, apply_nothing
 from hermes.control.status import ChannelStatus
 from hermes.message.ids import MakeId
+from hermes.message.target import parse_target
+from hermes.outbox.chat_infos import shown_chat
 from hermes.ports.audit import AuditLimits
+from hermes.ports.channel import Target
 from hermes.ports.clock import Clock
 from hermes.ports.store import Store
 
@@ -64,6 +67,7 @@ def make_handles(
         channels=channels,
         flow=core.push.traffic.of,
         abilities=core.abilities,
+        home=_home_of(core),
         pause=core.push.pause,
         session_ended=core.sessions.ended,
         wake_lane=core.signals.wake_lane,
@@ -74,3 +78,20 @@ def make_handles(
         rotate=rotate,
         reconnect=reconnect,
     )
+
+
+def _home_of(core: Core) -> Callable[[str], Awaitable[str | None]]:
+    """Return what describes the home channel of a platform, as far as the platform can."""
+
+    async def home(platform: str) -> str | None:
+        chosen = core.settings.platforms.get(platform)
+        if chosen is None or chosen.home_channel is None:
+            return None
+        chat = parse_target(f"{platform}:{chosen.home_channel}")
+        target = Target(
+            platform=platform, account="default", chat_id=chat.chat_id, thread_id=chat.thread_id
+        )
+        info = await core.push.chat_infos.get(target)
+        return None if info is None else shown_chat(info)
+
+    return home

@@ -14,22 +14,28 @@ from hermes.app.make_terminal import Terminal
 from hermes.config import Settings, system_zone
 from hermes.inbox.accept import Inbox
 from hermes.inbox.pre_dispatch import PreDispatch
+from hermes.inbox.presses import Presses
+from hermes.inbox.reactions import Reactions
 from hermes.memory.session_context import platform_block
 from hermes.message.event import MessageEvent
+from hermes.message.ids import MakeId
 from hermes.message.outcome import BusyPolicy, DeliveryState
 from hermes.outbox.intervals import PreviewTiming
 from hermes.outbox.previewer import OutboxPreviewer, Wanted
 from hermes.people.groups import Groups
 from hermes.people.reception import Reception
+from hermes.pipeline.choice_offers import ButtonsOf
 from hermes.pipeline.commands.prompts import prompt_command
 from hermes.pipeline.needs import PutChild
+from hermes.pipeline.pairing_notices import PairingNotices
 from hermes.pipeline.questions import Questions
-from hermes.pipeline.services import Services
+from hermes.pipeline.services import ChatFeatures, Services
 from hermes.pipeline.session_context import no_news
 from hermes.pipeline.session_keep import SessionKeep
 from hermes.pipeline.targets import reply_id
 from hermes.pipeline.turn_hooks import TurnHooks
-from hermes.ports.channel import Acceptance, Channel
+from hermes.ports.channel import Acceptance, Buttons, Channel
+from hermes.ports.clock import Clock
 from hermes.ports.command import ChatCommand
 from hermes.ports.hooks import DISPATCH
 from hermes.ports.sends import Courier
@@ -59,6 +65,14 @@ class InboundParts(msgspec.Struct, frozen=True, kw_only=True):
         return (await self.reception.admit(event)).is_in
 
 
+class _OfferParts(msgspec.Struct, frozen=True):
+    """What an offer needs; fits `pipeline.choice_offers.OfferServices`."""
+
+    clock: Clock
+    make_id: MakeId
+    buttons: ButtonsOf
+
+
 def make_entrance(base: CoreBase) -> InboundParts:
     """Build the entrance."""
     given, settings = base.given, base.settings
@@ -70,6 +84,7 @@ def make_entrance(base: CoreBase) -> InboundParts:
         manifests={name: item.capabilities.strangers for name, item in given.channels.items()},
         clock=given.clock,
         random_bytes=secrets.token_bytes,
+        tell_admins=_pairing_notices(base).tell,
     )
     commands = CommandBook(map(_spec_of, given.plugged.values()), late=_late_commands(given))
     questions = Questions(_answering(given.channels), commands)
@@ -105,6 +120,17 @@ def make_entrance(base: CoreBase) -> InboundParts:
     )
 
 
+def _pairing_notices(base: CoreBase) -> PairingNotices:
+    given = base.given
+    return PairingNotices(
+        base.store,
+        base.settings,
+        offers=_OfferParts(given.clock, given.make_id, _buttons(given.channels)),
+        first_state=_first_state(given.channels),
+        wake=base.signals.wake_outbox,
+    )
+
+
 def _make_inbox(
     base: CoreBase,
     *,
@@ -116,6 +142,14 @@ def _make_inbox(
 ) -> Inbox:
     given, settings, channels = base.given, base.settings, base.given.channels
     hooks = given.hooks
+    presses = Presses(
+        base.store,
+        admission=reception.admit,
+        may_use=reception.may_use,
+        commands=commands,
+        approvals=settings.approvals,
+        clock=given.clock,
+    )
     return Inbox(
         base.store,
         signals=base.signals,
@@ -124,6 +158,13 @@ def _make_inbox(
         may_use=reception.may_use,
         groups=Groups(settings),
         answers=questions.expects,
+        presses=presses,
+        reactions=Reactions(
+            base.store,
+            admission=reception.admit,
+            approvals=settings.approvals,
+            clock=given.clock,
+        ),
         commands=commands,
         clock=given.clock,
         make_id=given.make_id,
@@ -135,6 +176,7 @@ def _make_inbox(
         programs=[name for name, item in channels.items() if item.capabilities.is_program],
         outbox_limit=settings.outbox.max_waiting,
         paused=base.push.paused,
+        mark=base.push.marks.show,
         dispatch=PreDispatch(hooks) if hooks is not None and hooks.hears(DISPATCH) else None,
     )
 
@@ -235,6 +277,7 @@ def make_services(
         signals=base.signals,
         wake_jobs=base.memory.worker.wake,
         first_state=_first_state(given.channels),
+        chats=_chat_features(base),
         hints=_hints(given.channels, settings.media.link_hosts),
         merging=_merging(settings, given.channels),
         questions=entrance.questions,
@@ -252,6 +295,11 @@ def make_services(
         mask_result=given.mask_result,
         process_news=no_news if given.terminal is None else given.terminal.commands.news,
     )
+
+
+def _chat_features(base: CoreBase) -> ChatFeatures:
+    push = base.push
+    return ChatFeatures(_buttons(base.given.channels), push.marks.show, push.chat_infos.get)
 
 
 def _put_child(entrance: InboundParts) -> PutChild:
@@ -339,6 +387,17 @@ def _first_state(channels: Mapping[str, Channel]) -> Callable[[str], DeliverySta
         return DeliveryState.PENDING
 
     return first_state
+
+
+def _buttons(channels: Mapping[str, Channel]) -> ButtonsOf:
+    """Return a function that gives what can be pressed under a platform's messages."""
+
+    def buttons(platform: str) -> Buttons | None:
+        channel = channels.get(platform)
+        is_pushed = channel is not None and _is_push(channel)
+        return channel.capabilities.buttons if channel is not None and is_pushed else None
+
+    return buttons
 
 
 def _merging(settings: Settings, channels: Mapping[str, Channel]) -> frozenset[str]:

@@ -92,5 +92,7 @@ def _print(report: ChannelsReport, out: Console) -> None:
         return
     print_table(out, _COLUMNS, map(_cells, report.channels))
     for one in report.channels:
+        if one.home is not None:
+            out.print(clean(f"{one.platform}: its home channel is {one.home}"))
         if one.note is not None:
             out.print(Text(clean(f"{one.platform}: {one.note}"), style="yellow"))

@@ -210,6 +210,21 @@ class StreamingSettings(Section):
     deleted, so that people notice it; 0: never."""
 
 
+class DisplaySettings(Section):
+    """What people see beside the replies."""
+
+    vanish_s: Delay = 0
+    """A notice of the moment, such as that a message waits or that a button is not theirs to press, is
+    taken back from the chat after this many seconds, where the platform can; 0: it stays."""
+    vanish_platforms: Named[Delay] = Field(default_factory=no_entries)
+    """vanish_s for one platform, by its name."""
+
+    reactions: bool = False
+    """Whether the bot shows with a reaction on a person's message how far it is: seen, working, done."""
+    reaction_platforms: Named[bool] = Field(default_factory=no_entries)
+    """reactions for one platform, by its name."""
+
+
 class ApprovalSettings(Section):
     """Asking before a tool runs."""
 
@@ -219,6 +234,8 @@ class ApprovalSettings(Section):
     """Who may approve in groups, each as platform:user_id."""
     allow_self: bool = True
     """Whether a person may approve what their own message caused."""
+    reactions: bool = False
+    """Whether a thumb up or down on the question decides, too, where a platform has reactions."""
 
 
 class CronSettings(Section):
@@ -393,6 +410,9 @@ class PairingSettings(Section):
     that link accounts, for their sender."""
     lock_s: Seconds = 3600
     """How long no code is accepted then, in seconds."""
+    tell_admins: bool = False
+    """Whether the admins of `access.platforms.NAME.commands.dm.admins` are told of each code in their
+    direct chat with the bot, and can let the sender in there, with a button where there are buttons."""
 
 
 class AccessSettings(Section):

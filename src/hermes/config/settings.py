@@ -16,6 +16,7 @@ from hermes.config.chat_settings import (
     ApprovalSettings,
     BusySettings,
     CronSettings,
+    DisplaySettings,
     InboxSettings,
     LaneSettings,
     MediaSettings,
@@ -79,6 +80,7 @@ class Settings(Section):
     v1: CallSettings = Field(default_factory=CallSettings)
     outbox: OutboxSettings = Field(default_factory=OutboxSettings)
     streaming: StreamingSettings = Field(default_factory=StreamingSettings)
+    display: DisplaySettings = Field(default_factory=DisplaySettings)
     approvals: ApprovalSettings = Field(default_factory=ApprovalSettings)
     cron: CronSettings = Field(default_factory=CronSettings)
     memory: MemorySettings = Field(default_factory=MemorySettings)

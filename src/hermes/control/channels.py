@@ -33,7 +33,7 @@ class ChannelLine(msgspec.Struct, frozen=True, kw_only=True):
 
     `can` is what its manifest says it can do; `last_in` and `last_out` are when something really
     came from it and was really taken by it, before a restart too; whoever asks over HTTP takes the
-    answer. While `rests_until` is there nothing is sent, after so many `failures` in a row.
+    answer. `home` is its home channel, as the platform describes it. While `rests_until` is there nothing is sent, after so many `failures` in a row.
     """
 
     platform: str
@@ -47,6 +47,7 @@ class ChannelLine(msgspec.Struct, frozen=True, kw_only=True):
     can: tuple[str, ...] = ()
     last_in: float | None = None
     last_out: float | None = None
+    home: str | None = None
 
 
 class ChannelsReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -139,7 +140,12 @@ class ChannelOperations:
             )
             for name in sorted({*handles.platforms, *states, *since})
         ]
-        return tuple([await self._with_past(line) for line in lines])
+        homes = await asyncio.gather(*(handles.home(line.platform) for line in lines))
+        named = [
+            msgspec.structs.replace(line, home=home)
+            for line, home in zip(lines, homes, strict=True)
+        ]
+        return tuple([await self._with_past(line) for line in named])
 
     async def _with_past(self, line: ChannelLine) -> ChannelLine:
         seen = (line.last_in, line.last_out)

@@ -285,8 +285,14 @@ def _channel_check(one: ChannelStatus) -> Check:
 
 
 def risk_checks(settings: Settings, manifests: Mapping[str, Manifest]) -> Iterator[Check]:
-    """Warn of settings that work and are dangerous, as the channels' manifests say."""
+    """Warn of settings that work and are dangerous, as the channels' manifests say.
+
+    What a platform does not send again is no fault, and said: it explains a message that never came.
+    """
     for name, manifest in manifests.items():
+        if not manifest.capabilities.redelivers:
+            what = f"{name} does not send a message again that got lost on the way to Hermes"
+            yield Check(name="channels", status="ok", what=what)
         extra = settings.platforms[name].extra
         for key, setting in manifest.settings.items():
             risk = setting.risky.get(str(extra.get(key) or setting.default))

@@ -43,6 +43,11 @@ def unheard(_lane: str, _reason: str) -> None:
     """Do nothing: without a gateway nobody is notified of the end of a session."""
 
 
+async def no_home(_platform: str) -> str | None:
+    """Return None: without a gateway no platform can be asked."""
+    return None
+
+
 class ReloadReport(msgspec.Struct, frozen=True, kw_only=True):
     """The settings that changed: which of them hold now, and which after a restart.
 
@@ -58,13 +63,14 @@ class ReloadReport(msgspec.Struct, frozen=True, kw_only=True):
 class RuntimeHandles(msgspec.Struct, frozen=True, kw_only=True):
     """What orders reach in a running gateway; what is None exists only while one runs.
 
-    `link` makes a sign-in link for the credential with an id.
+    `home` describes the home channel of a platform, if it has one. `link` makes a sign-in link for the credential with an id.
     """
 
     platforms: tuple[str, ...] = ()
     channels: Callable[[], tuple[ChannelStatus, ...]] = tuple
     flow: Callable[[str], Flow] = lambda _platform: Flow()
     abilities: Mapping[str, Capabilities] = {}
+    home: Callable[[str], Awaitable[str | None]] = no_home
     pause: Pause = lambda _platforms: None
     session_ended: Ended = unheard
     wake_lane: Callable[[str], None] = lambda _lane: None

@@ -9,6 +9,7 @@ from hermes.agents.roster import Roster
 from hermes.config import BusySettings, InboxSettings
 from hermes.errors import (
     BadRequest,
+    GuardFailed,
     HermesError,
     Overloaded,
     RateLimited,
@@ -19,9 +20,12 @@ from hermes.errors import (
     StoreRejected,
 )
 from hermes.inbox.group_context import as_context, in_group
+from hermes.inbox.presses import Presses
+from hermes.inbox.reactions import Reactions
 from hermes.inbox.space import FULL_RETRY_S, InboxPlace, InboxSpace
 from hermes.message.event import NO_RAW, MessageEvent
 from hermes.message.ids import MakeId
+from hermes.message.offer import Press
 from hermes.message.outcome import BusyPolicy, MessageState
 from hermes.message.parts import TextPart
 from hermes.message.plain_answer import plain_answer
@@ -29,7 +33,7 @@ from hermes.message.session_key import control_lane, is_task
 from hermes.message.source import Source
 from hermes.people.access import Admission
 from hermes.people.groups import Groups, GroupVerdict
-from hermes.ports.channel import Acceptance
+from hermes.ports.channel import Acceptance, ReactionName
 from hermes.ports.clock import Clock
 from hermes.ports.inbox import AcceptResult, InGroup, NewMessage, RefusedMessage
 from hermes.ports.signals import Signals
@@ -55,6 +59,8 @@ _MESSAGES = {"queue": BusyPolicy.QUEUE, "steer": BusyPolicy.STEER}
 Answers = Callable[[MessageEvent, str], bool]
 # Whether a sender may use a command where they wrote it.
 MayUse = Callable[[str, Source], bool]
+# Shows on a message how far it is, in its own time.
+Mark = Callable[[MessageEvent, ReactionName], None]
 # The result of the hooks for an event, before anything else; raises `Skipped`.
 Dispatch = Callable[[MessageEvent], Awaitable[MessageEvent]]
 
@@ -72,6 +78,8 @@ class Inbox:
         may_use: MayUse,
         groups: Groups,
         answers: Answers,
+        presses: Presses,
+        reactions: Reactions,
         commands: CommandBook,
         clock: Clock,
         make_id: MakeId,
@@ -83,6 +91,7 @@ class Inbox:
         programs: Collection[str],
         outbox_limit: int,
         paused: Collection[str] = (),
+        mark: Mark | None = None,
         dispatch: Dispatch | None = None,
     ) -> None:
         self._store = store
@@ -92,6 +101,8 @@ class Inbox:
         self._may_use = may_use
         self._groups = groups
         self._answers = answers
+        self._presses = presses
+        self._reactions = reactions
         self._commands = commands
         self._clock = clock
         self._make_id = make_id
@@ -104,6 +115,7 @@ class Inbox:
         self._counted: dict[str, tuple[float, int]] = {}
         self._outbox_limit = outbox_limit
         self._dispatch = dispatch
+        self._mark = mark
         self._notes = 0
         self.draining = False
         # Platforms on which nothing is accepted until an operator resumes them; it may change.
@@ -113,7 +125,13 @@ class Inbox:
         """Write an event to disk; raises `Refused` or `TryLater` if nothing was written."""
         self._signals.accepting += 1
         try:
-            return await self._accept(event)
+            try:
+                return await self._accept(event)
+            except GuardFailed:
+                if event.pressed is None:
+                    raise
+                # Somebody else pressed meanwhile: it is read again, as a press that came too late.
+                return await self._accept(event)
         except StoreDamaged as error:
             # Not the message is at fault: its sender shall try again when the store is restored.
             raise StorageFull(str(error), retry_after=_DAMAGED_RETRY_S) from error
@@ -130,10 +148,18 @@ class Inbox:
         sent = event
         if self._dispatch is not None:
             event = await self._dispatched(event, self._dispatch)
+        press = None
+        if event.pressed is not None:
+            press = await self._presses.read(event, event.pressed)
+            event = press.event
+        elif event.reaction is not None:
+            event = await self._reactions.read(event, event.reaction)
         heard = await self._heard(event)
         agent = await self._roster.for_event(event, person_id=await self._person_id(event))
         await self._check_room(event)
         lane = await self._keys.lane(event.source, agent.key)
+        if press is not None and press.lane is not None:
+            lane = press.lane
         if heard.hearing == "context" and not await self._is_word(event, lane):
             return await self._overhear(sent, event, lane=lane)
         written = self._commands.read(event.text)
@@ -147,6 +173,8 @@ class Inbox:
             or is_stranger
             or self._answers(event, lane)
             or await self._decides(event, lane)
+            # A press or a reaction that is no command answers something, or does nothing.
+            or (written is None and (press is not None or event.reaction is not None))
         )
         said = event
         if written is not None and busy is not None and not control:
@@ -162,6 +190,7 @@ class Inbox:
                 said, takes=not control and (_is_for_model(written) or busy is not None)
             ),
             room=await self._claim(event, is_command=control and not is_stranger),
+            press=None if press is None else press.press,
         )
 
     async def _heard(self, event: MessageEvent) -> GroupVerdict:
@@ -252,6 +281,7 @@ class Inbox:
         busy: BusyPolicy | None = None,
         group: InGroup | None = None,
         room: InboxPlace | None = None,
+        press: Press | None = None,
     ) -> Acceptance:
         chosen = said if not agent else msgspec.structs.replace(said, agent=agent)
         try:
@@ -272,6 +302,7 @@ class Inbox:
             group=group,
             denies=not control and busy is None and self._denies(event),
             share=None if room is None else room.share,
+            press=press,
         )
 
         def kept(result: AcceptResult) -> None:
@@ -281,6 +312,8 @@ class Inbox:
             # part of a turn, it is not new and stops nothing.
             if not result.duplicate and result.state is MessageState.NEW:
                 self._signals.arrived(lane, message_id=result.message_id, busy=message.busy)
+                if self._mark is not None and not control:
+                    self._mark(event, "seen")
             for waiting in result.wakes:
                 self._signals.wake_lane(waiting)
 

@@ -40,10 +40,14 @@ class ReplyHandle(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True)
 
 
 class PressedChoice(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """A button that somebody pressed: its value, and the platform's id of the message with it."""
+    """A button that somebody pressed: its value, and the platform's id of the message with it.
+
+    `refusal` is what they are told if the press does nothing; only the inbox sets it.
+    """
 
     value: str
     message_id: str
+    refusal: str = ""
 
 
 class Reaction(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):

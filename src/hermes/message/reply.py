@@ -5,6 +5,7 @@ from typing import Final, Literal
 import msgspec
 
 from hermes.message.choices import SessionChoices
+from hermes.message.offer import NewOffer
 from hermes.message.outcome import Outcome
 from hermes.message.parts import Part, text_of
 from hermes.message.rewind import Rewind
@@ -52,7 +53,8 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     that it never saw. `choices` are what the session's people chose with that command. `rewind` is
     how that command changes the earlier conversation; with `compacts` it is summed up. If `ends` is set, the session ends with it
     for a reason that its next message is told. One that `is_notice` is not the model's, and says itself
-    that the turn was stopped.
+    that the turn was stopped. `offer` are the answers that are shown as buttons with it. One that
+    `is_passing` says something of the moment and may vanish from the chat.
     """
 
     parts: tuple[Part, ...]
@@ -70,6 +72,8 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     compacts: bool = False
     ends: Literal["restarts"] | None = None
     is_notice: bool = False
+    offer: NewOffer | None = None
+    is_passing: bool = False
 
     @property
     def text(self) -> str:

@@ -7,7 +7,7 @@ text without a `<` passes unchanged.
 
 from typing import Final
 
-from hermes.message.parts import Part, TextPart, text_of
+from hermes.message.parts import ChoicesPart, Part, TextPart, choices_of, text_of
 
 _NAMES: Final = ("think", "thinking")
 _OPENINGS: Final = tuple(f"<{name}>" for name in _NAMES)
@@ -112,7 +112,9 @@ def spoken(parts: tuple[Part, ...]) -> tuple[Part, ...]:
     said = without_thoughts(text)
     if said == text:
         return parts
-    return (TextPart(said), *(part for part in parts if not isinstance(part, TextPart)))
+    choices = choices_of(parts)
+    words = ChoicesPart(said, choices) if choices else TextPart(said)
+    return (words, *(part for part in parts if not isinstance(part, TextPart | ChoicesPart)))
 
 
 def _overlap(text: str, closing: str) -> int:

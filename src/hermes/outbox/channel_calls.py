@@ -43,6 +43,8 @@ from hermes.ports.channel import (
     FindingChannel,
     MeasuringChannel,
     PushChannel,
+    ReactingChannel,
+    ReactionName,
     Receipt,
     Target,
     TypingChannel,
@@ -163,6 +165,7 @@ class ChannelCalls:
             measure=self.measure,
             most=min(filter(None, counts), default=0),
             file_bytes=able.media_bytes if takes_files else 0,
+            buttons=able.buttons,
         )
 
     async def with_file(self, delivery: Delivery, record: DeliveryRecord) -> Delivery:
@@ -199,6 +202,17 @@ class ChannelCalls:
     def belongs_to(self, channel: PushChannel) -> bool:
         """Return whether these are the calls of a channel."""
         return self._channel is channel
+
+    @property
+    def channel(self) -> PushChannel:
+        """The channel itself."""
+        return self._channel
+
+    async def react(self, target: Target, platform_message_id: str, name: ReactionName) -> None:
+        """React to a message, if the platform can."""
+        if isinstance(self._channel, ReactingChannel):
+            call = self._channel.react(target, platform_message_id, name)
+            await self._bounded(call, "react")
 
     @property
     def can_delete(self) -> bool:

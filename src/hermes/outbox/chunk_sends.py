@@ -13,11 +13,14 @@ import msgspec
 from hermes.message.event import ReplyHandle
 from hermes.message.parts import (
     AudioPart,
+    Choice,
+    ChoicesPart,
     FilePart,
     ImagePart,
     Media,
     Part,
     TextPart,
+    choices_of,
     text_of,
 )
 from hermes.outbox.chunks import Measure, split, utf8_length
@@ -30,7 +33,7 @@ from hermes.outbox.marks import (
     POSSIBLE_REPEAT,
     REPEAT_PREFIX,
 )
-from hermes.ports.channel import Delivery
+from hermes.ports.channel import Buttons, Delivery
 from hermes.ports.outbox import DeliveryRecord
 
 Chunk = tuple[Part, ...]
@@ -51,13 +54,15 @@ _BLOCK_START = re.compile(r"[-+*]\s|\d{1,9}[.)]\s|#{1,6}\s|>|```|~~~|\|")
 class ReplyLimits(msgspec.Struct, frozen=True, kw_only=True):
     """How a text becomes messages: the size of one, and how many there may be (`most`; 0: any number).
 
-    `file_bytes` is how large a file the platform takes (0: none).
+    `file_bytes` is how large a file the platform takes (0: none), `buttons` what can be pressed under a
+    message.
     """
 
     max_chars: int
     measure: Measure = len
     most: int = 0
     file_bytes: int = 0
+    buttons: Buttons | None = None
 
     @property
     def size(self) -> int:
@@ -100,12 +105,16 @@ def chunks_of(
 
     If one message can hold `together` bytes of attachments, they go with the last piece of the
     text, and into more messages only if they are too large for it. A text of too many messages is
-    cut, and the file with all of it is the first attachment.
+    cut, and the file with all of it is the first attachment. Choices are buttons under a text that is one
+    message.
     """
     shown = shown_text(text_of(parts), limits)
     attached: list[_Attached] = [] if shown.file is None else [shown.file]
     attached += [part for part in parts if isinstance(part, _Attached)]
     chunks: list[Chunk] = [(TextPart(text),) for text in shown.texts]
+    choices = choices_of(parts)
+    if choices and len(chunks) == 1 and _fits(choices, limits.buttons):
+        chunks = [(ChoicesPart(shown.texts[0], choices),)]
     used = 0
     for part in attached:
         # An attachment of unknown size may need all the space.
@@ -117,6 +126,16 @@ def chunks_of(
             chunks.append((part,))
             used = size
     return tuple(chunks)
+
+
+def _fits(choices: Sequence[Choice], buttons: Buttons | None) -> bool:
+    """Return whether a platform can show choices as buttons: another may have taken its place."""
+    if buttons is None or len(choices) > buttons.most:
+        return False
+    return all(
+        len(one.label) <= buttons.label_chars and len(one.value.encode()) <= buttons.value_bytes
+        for one in choices
+    )
 
 
 def is_whole_reply(part: Part) -> bool:
@@ -157,7 +176,12 @@ def compose(record: DeliveryRecord, chunk: Chunk, *, handle: ReplyHandle | None 
         marked = TextPart(_repeated(first.text)) if isinstance(first, TextPart) else None
         parts = (marked, *chunk[1:]) if marked else (TextPart(REPEAT_PREFIX), *chunk)
     return Delivery(
-        id=record.id, target=record.target, parts=parts, key=key_of(record), handle=handle
+        id=record.id,
+        target=record.target,
+        parts=parts,
+        key=key_of(record),
+        handle=handle,
+        vanish_s=record.vanish_s,
     )
 
 

@@ -5,21 +5,28 @@ pause a platform; a platform whose connection is lost sends nothing either, unti
 """
 
 import asyncio
-from collections.abc import Awaitable, Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 
 import msgspec
 
 from hermes.outbox.channel_calls import LongReplies
+from hermes.outbox.chat_infos import ChatInfos
 from hermes.outbox.delivery_notes import Mask
 from hermes.outbox.intervals import OutboxTiming
 from hermes.outbox.live_previews import LivePreviews
 from hermes.outbox.rates import Rates
+from hermes.outbox.reaction_marks import ReactionMarks
 from hermes.outbox.sender import OutboxSender
 from hermes.outbox.traffic import Traffic
 from hermes.ports.channel import PushChannel
 from hermes.ports.clock import Clock
+from hermes.ports.offers import OfferStore
 from hermes.ports.outbox import OutboxStore
 from hermes.ports.signals import Signals
+
+
+def _never(_platform: str) -> bool:
+    return False
 
 
 class SharedLimits(msgspec.Struct, frozen=True):
@@ -43,8 +50,11 @@ class PushPlatforms:
         signals: Signals,
         mask: Mask = str,
         long: LongReplies | None = None,
+        offers: OfferStore | None = None,
+        reacts: Callable[[str], bool] = _never,
     ) -> None:
         self._store = store
+        self._offers = offers
         self._timing = timing
         self._clock = clock
         self._mask = mask
@@ -54,6 +64,10 @@ class PushPlatforms:
         self._connected: dict[str, PushChannel] = {}
         self._sending: dict[str, PushChannel] = {}
         self._paused: set[str] = set()
+        self.marks = ReactionMarks(
+            self._sending, rates=self.shared.rates, wanted=reacts, timeout_s=timing.send_timeout_s
+        )
+        self.chat_infos = ChatInfos(self._sending, clock=clock)
         signals.add_outbox(self.wake)
 
     @property
@@ -122,8 +136,9 @@ class PushPlatforms:
         await _all(sender.drain() for sender in senders)
 
     async def stop(self) -> None:
-        """End every sender."""
-        await _all(sender.stop() for sender in self.senders.values())
+        """End every sender, and what goes on beside them."""
+        senders = [sender.stop() for sender in self.senders.values()]
+        await _all((*senders, self.marks.stop(), self.chat_infos.stop()))
 
     def _sender(self, channel: PushChannel) -> OutboxSender:
         return OutboxSender(
@@ -136,6 +151,7 @@ class PushPlatforms:
             screens=self.shared.previews,
             mask=self._mask,
             long=self.shared.long,
+            offers=self._offers,
         )
 
     def _apply(self) -> None:

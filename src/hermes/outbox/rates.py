@@ -1,15 +1,16 @@
-"""The rate limits of a platform: messages per second in total, and the gap within one chat.
+"""The rate limits of a platform: messages per second in total, the gap within one chat, and windows.
 
 `SendTimes` and its changes are pure. Every call takes the next free slot and there are no bursts, so
 that a restart cannot add one burst to another. `RateGate` holds the current state of a platform;
 replies reserve slots ahead, previews take a slot only if nobody has reserved it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
 from hermes.errors import DeliveryError, FailureClass
+from hermes.outbox.rate_windows import RateWindows
 from hermes.ports.channel import Capabilities, PushChannel, Target
 from hermes.ports.clock import Clock
 
@@ -70,8 +71,9 @@ class RateGate:
     process may have done so.
     """
 
-    def __init__(self, limits: Limits, clock: Clock) -> None:
+    def __init__(self, limits: Limits, clock: Clock, *, windows: RateWindows | None = None) -> None:
         self._limits = limits
+        self.windows = windows or RateWindows(())
         self._clock = clock
         self._since = clock.monotonic()
         self._platform_at = self._since + limits.gap_s
@@ -84,7 +86,13 @@ class RateGate:
         """Return how long a reply to this chat must wait; 0 if it may be sent now."""
         now = self._clock.monotonic()
         ahead = self._platform_at - LOOK_AHEAD_S
-        return max(0.0, max(ahead, self._chat_at(target), self._hold(target)) - now)
+        chat_at = max(self._chat_at(target), self.windows.next_at(target.chat_id))
+        return max(0.0, max(ahead, chat_at, self._hold(target)) - now)
+
+    def remember(self, sends: Iterable[tuple[str, float]]) -> None:
+        """Count what an earlier process has sent, each as its chat and how long ago, the oldest first."""
+        now = self._clock.monotonic()
+        self.windows.remember((chat_id, now - ago) for chat_id, ago in sends)
 
     def preview_wait_s(self, target: Target) -> float:
         """Return how long a preview in this chat must wait; replies go first."""
@@ -102,6 +110,7 @@ class RateGate:
         if gap > 0:
             self._forget(now)
             self._chats[target.chat_id] = after.chat_at
+        self.windows.take(target.chat_id, max(now, spacing.slot))
         return max(0.0, spacing.slot - now)
 
     def is_held(self, target: Target) -> bool:
@@ -134,7 +143,8 @@ class RateGate:
 
     def _spacing(self, target: Target) -> SendTimes:
         platform_at = self._platform_at if self._limits.gap_s > 0 else 0.0
-        return SendTimes(platform_at=platform_at, chat_at=self._chat_at(target))
+        chat_at = max(self._chat_at(target), self.windows.next_at(target.chat_id))
+        return SendTimes(platform_at=platform_at, chat_at=chat_at)
 
     def _forget(self, now: float) -> None:
         if self.blocked() < self._forget_at:
@@ -160,6 +170,7 @@ class Rates:
         """Return the gate of a channel's platform."""
         gate = self._gates.get(channel.name)
         if gate is None:
-            gate = RateGate(limits_of(channel.capabilities), self._clock)
+            able = channel.capabilities
+            gate = RateGate(limits_of(able), self._clock, windows=RateWindows(able.rates))
             self._gates[channel.name] = gate
         return gate

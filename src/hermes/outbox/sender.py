@@ -21,16 +21,21 @@ from hermes.outbox.channel_calls import ChannelCalls, LongReplies
 from hermes.outbox.delivery_notes import Mask
 from hermes.outbox.intervals import OutboxTiming
 from hermes.outbox.live_previews import LivePreviews
+from hermes.outbox.post_changes import PostChanges
 from hermes.outbox.rates import RateGate, Rates
 from hermes.outbox.traffic import Traffic
 from hermes.outbox.unknown_worker import UnknownWorker
 from hermes.ports.channel import PushChannel
 from hermes.ports.clock import Clock
+from hermes.ports.offers import OfferStore
 from hermes.ports.outbox import DeliveryRecord, OutboxStore
 
 log = structlog.get_logger(__name__)
 # Among how many chats with waiting replies the only one is looked for.
 _MOST_CHATS = 10_000
+
+# How often posted messages that are to be changed are looked for, at most.
+_CHANGES_S = 1.0
 
 
 class OutboxSender:
@@ -51,6 +56,7 @@ class OutboxSender:
         mask: Mask = str,
         long: LongReplies | None = None,
         only_chat: str | None = None,
+        offers: OfferStore | None = None,
     ) -> None:
         self._platform = channel.name
         self._only_chat = only_chat
@@ -74,6 +80,13 @@ class OutboxSender:
             mask=mask,
         )
         self._settling = UnknownWorker(self._attempts)
+        self._changes = (
+            None
+            if offers is None
+            else PostChanges(offers, rates=self._rates, clock=clock, sleep=sleep)
+        )
+        self._changing: asyncio.Task[None] | None = None
+        self._changes_at = 0.0
         self._alarm = Alarm(sleep)
         self._loop: asyncio.Task[None] | None = None
         self._chats: dict[str, asyncio.Task[None]] = {}
@@ -85,6 +98,7 @@ class OutboxSender:
         self._paused_until = 0.0
         self._draining = False
         self._paused = False
+        self._is_remembered = False
 
     @property
     def breaker(self) -> Breaker:
@@ -144,6 +158,8 @@ class OutboxSender:
         """End every task; the next start finds a send that is cut off here as unknown."""
         await self._take_nothing_new()
         tasks = [*self._chats.values(), *self._settles.values()]
+        if self._changing is not None:
+            tasks.append(self._changing)
         if self._loop is not None:
             tasks.append(self._loop)
             self._loop = None
@@ -156,9 +172,20 @@ class OutboxSender:
         async with self._passing:
             self._draining = True
 
+    async def _remember_sends(self) -> None:
+        """Count what was sent before the start, for limits of messages in a time."""
+        windows, now = self._rates.windows, self._clock.now()
+        if self._is_remembered or windows.most == 0:
+            return
+        since = now - windows.longest_s
+        sent = await self._store.sent_since(self._platform, since, limit=windows.most)
+        self._rates.remember((chat_id, max(0.0, now - at)) for chat_id, at in sent)
+        self._is_remembered = True
+
     async def _run(self) -> None:
         while True:
             try:
+                await self._remember_sends()
                 async with self._passing:
                     wait = self._timing.idle_poll_s if self._draining else await self._pass()
             # Boundary: the sender's own loop outlives any failure of one pass.
@@ -178,10 +205,31 @@ class OutboxSender:
         refused_s = self._attempts.refused_until - now
         if 0 < refused_s <= self._timing.credential_wait_s:
             return min(refused_s, self._timing.idle_poll_s)
+        self._start_changes(now)
         await self._start_settles(now)
         coming = await self._start_chats(now)
         coming.extend(at for at in self._settle_at.values() if at > now)
         return min([self._timing.idle_poll_s, *(at - now for at in coming)])
+
+    def _start_changes(self, now: float) -> None:
+        """Change what is posted, beside the replies."""
+        waits = 0 < self._changes_at - now <= _CHANGES_S
+        if self._changes is None or self._changing is not None or waits:
+            return
+        if is_blocked(self._gate.state, now):
+            return
+        self._changes_at = now + _CHANGES_S
+        work = self._make_changes(self._changes)
+        self._changing = asyncio.create_task(work, name=f"outbox:{self._platform}:changes")
+
+    async def _make_changes(self, changes: PostChanges) -> None:
+        try:
+            await changes.make(self._attempts.wire)
+        # Boundary: the task of one round of changes; the next round finds the same ones.
+        except Exception:
+            log.exception("outbox.changes_failed", platform=self._platform)
+        finally:
+            self._changing = None
 
     async def _start_chats(self, now: float) -> list[float]:
         """Serve every chat that can be served; return when the others can."""

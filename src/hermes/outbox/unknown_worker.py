@@ -8,7 +8,7 @@ import structlog
 
 from hermes.errors import DeliveryError, DeliveryRejected, FailureClass, ReplyClosed
 from hermes.message.event import ReplyHandle
-from hermes.message.parts import text_of
+from hermes.message.parts import choices_of, text_of
 from hermes.outbox.attempt import Attempts
 from hermes.outbox.backoff import Action, Again, Dead, Lost, Stop
 from hermes.outbox.breaker import Pass
@@ -224,7 +224,9 @@ class UnknownWorker:
             posted_id = receipt.platform_message_id
         # The key may belong to a preview, which shows only the beginning of the reply.
         was_shown = record.chunk == 0 or is_in_doubt(record) or posted_id_of(record) is not None
-        if wire.capabilities.edit and was_shown and text_of(chunk):
+        # What has buttons was never a preview, and an edit would take them away.
+        is_plain = text_of(chunk) and not choices_of(chunk)
+        if wire.capabilities.edit and was_shown and is_plain:
             try:
                 await wire.edit(record.target, posted_id, text=text_of(chunk))
             except DeliveryRejected as error:

@@ -4,7 +4,7 @@ The inbox calls it before it reserves space, and the turn again before it does a
 only one-time codes, in the store's own transactions.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
 import msgspec
 
@@ -20,6 +20,7 @@ from hermes.people.access import (
 )
 from hermes.people.pairing import (
     LENGTH,
+    LET_IN,
     CodeLimits,
     make_code,
     pairing_limits,
@@ -44,6 +45,14 @@ class AccessNotice(msgspec.Struct, frozen=True):
     joined: bool = False
 
 
+# Tells the admins that somebody got a code: who, the code, and the message with which they asked.
+TellAdmins = Callable[[Source, str, str], Awaitable[None]]
+
+
+async def tell_nobody(_source: Source, _code: str, _message_id: str) -> None:
+    """Tell no admin."""
+
+
 class Reception:
     """Decides who may do what, for every platform of this gateway."""
 
@@ -56,7 +65,9 @@ class Reception:
         manifests: Mapping[str, Unknown],
         clock: Clock,
         random_bytes: Callable[[int], bytes],
+        tell_admins: TellAdmins = tell_nobody,
     ) -> None:
+        self._tell_admins = tell_admins
         self._users = users
         self._pairing = pairing
         self._settings = settings
@@ -146,6 +157,26 @@ class Reception:
         joined = settled.verdict == "right"
         return AccessNotice(link_text(settled, now=now), f"the code was {settled.verdict}", joined)
 
+    async def let_in(self, platform: str, code_given: str) -> tuple[str, bool]:
+        """Let in whoever was told a code; return what happened, and whether they are told."""
+        limits, now = self._pairing_limits, self._clock.now()
+        code = read_code(code_given, limits.length)
+        if code is None:
+            return f"{code_given[:40]!r} is not a pairing code.", False
+        settled = await self._pairing.approve(platform, code, at=now, rules=limits, tell=LET_IN)
+        if settled.verdict == "right":
+            return f"{settled.platform}:{settled.user_id} is let in.", settled.is_told
+        if settled.until > now:
+            text = f"There were too many wrong codes for {platform}. Try again in "
+            return f"{text}{minutes(settled.until - now)}.", False
+        return f"Nobody on {platform} waits with this code: it may be used or too old.", False
+
+    async def refuse(self, platform: str, user_id: str) -> str:
+        """Make the code of somebody who waits worthless; return what happened."""
+        if await self._pairing.deny(platform, user_id):
+            return f"{platform}:{user_id} is refused: the code is not good any more."
+        return f"{platform}:{user_id[:80]} does not wait to be let in."
+
     async def whoami(self, source: Source, person_id: str) -> str:
         """Return who the sender is here; in groups, their other accounts are left out."""
         known = await self._users.get(person_id)
@@ -188,6 +219,7 @@ class Reception:
                 _full_text(source, asked.until - now),
                 f"nobody has let them in, and as many as may are waiting; {rule}",
             )
+        await self._tell_admins(source, spoken(code), message_id)
         text = _pairing_text(source, code, valid_s=limits.valid_s)
         return AccessNotice(text, f"nobody has let them in yet; {rule}")
 

@@ -7,13 +7,18 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from hermes.message.ids import MakeId
 from hermes.message.outcome import DeliveryState
-from hermes.message.parts import TextPart, ToolCallPart
-from hermes.message.session_key import root_turn
+from hermes.message.parts import ToolCallPart
+from hermes.message.session_key import root_lane, root_turn
 from hermes.message.visible import shown_arguments
+from hermes.pipeline.choice_offers import (
+    OfferedQuestion,
+    OfferServices,
+    OfferTerms,
+    Option,
+    offer_answers,
+)
 from hermes.pipeline.needs import (
-    HasClock,
     HasDigest,
     HasOutbox,
     HasSettings,
@@ -43,11 +48,8 @@ class ApprovalRecords(HasDigest, Protocol):
     def approvals(self) -> Lookup[Approval]: ...
 
 
-class AskServices(HasClock, HasOutbox, HasWatch, Protocol):
-    """What every question to a person needs: an id, a way to the chat, and the time."""
-
-    @property
-    def make_id(self) -> MakeId: ...
+class AskServices(OfferServices, HasOutbox, HasWatch, Protocol):
+    """What every question to a person needs: an id, a way to the chat with its buttons, and the time."""
 
 
 class ApprovalServices(AskServices, HasSettings, Protocol):
@@ -151,7 +153,7 @@ async def park(turn: Turn, ctx: _Context, call: ToolCallPart, *, by_admins: bool
         by_admins=chat_type != "dm",
     )
     question = question_text(approval_id, waits, zone=services.resets.zone)
-    asked = TurnResult(text=question, approval=approval_id, waits=waits)
+    parked = TurnResult(text=question, approval=approval_id, waits=waits)
     ordinal = await ctx.journal.start(turn, "approval", name=approval_id, arguments=binding(call))
     approval = NewApproval(
         id=approval_id,
@@ -163,21 +165,40 @@ async def park(turn: Turn, ctx: _Context, call: ToolCallPart, *, by_admins: bool
         chat_type=chat_type,
         asked_at=now,
         expires_at=waits.expires_at,
-        question=_encode(asked),
+        question=_encode(parked),
     )
     ctx.journal.note("parked", approval=approval_id, tool=call.name)
+    shown = _with_buttons(turn, ctx, question, approval_id=approval_id)
     delivery = NewDelivery(
         id="o_" + approval_id.partition("_")[2],
         target=target_of(turn.event),
-        parts=(TextPart(question),),
+        parts=shown.parts,
         state=services.first_state(source.platform),
         purpose="notice",
+        offer=shown.offer,
     )
     await ctx.journal.park(turn, approval, question=delivery)
     if delivery.state is DeliveryState.PENDING:
         services.wake_outbox(source.platform)
-    services.watch.publish(turn.id, Progress(kind="parked", text=question, result=asked))
+    services.watch.publish(turn.id, Progress(kind="parked", text=question, result=parked))
     root = root_turn(turn.lane, turn.id)
     if root != turn.id:
         services.watch.publish(root, Progress(kind="status", text=question))
     raise ApprovalWait(approval_id)
+
+
+def _with_buttons(turn: Turn, ctx: _Context, question: str, *, approval_id: str) -> OfferedQuestion:
+    """Return what is asked, with buttons that say what the person may write instead."""
+    services = ctx.services
+    terms = OfferTerms(
+        platform=turn.event.source.platform,
+        lane=root_lane(turn.lane),
+        who="",
+        valid_s=services.settings.approvals.expire_after_s,
+        subject=approval_id,
+    )
+    options = (
+        Option("Approve", f"/approve {approval_id}", "good"),
+        Option("Deny", f"/deny {approval_id}", "bad"),
+    )
+    return offer_answers(question, options, terms=terms, services=services)

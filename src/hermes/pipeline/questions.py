@@ -76,6 +76,14 @@ class OpenQuestion:
         """Whether a yes is an answer."""
         return Interview(self.question.text, self.question.schema).is_yes_or_no
 
+    @property
+    def options(self) -> tuple[tuple[str, str], ...]:
+        """The answers that can be pressed now: what their buttons show, and what they say."""
+        interview = Interview(self.question.text, self.question.schema)
+        for _, text in self.heard:
+            interview.hear(text)
+        return interview.options
+
     def hear(self, text: str) -> InterviewStep:
         """Return the next step after one more message; it counts once it is in `heard`."""
         interview = Interview(self.question.text, self.question.schema)

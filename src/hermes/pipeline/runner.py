@@ -101,6 +101,8 @@ class TurnRunner:
         if turn.event.scheduled is not None:
             reply = await end_scheduled(turn, reply, ctx)
         await self._end(turn, await self._with_what_was_shown(reply, view), ctx)
+        if not message.control:
+            self._services.mark(turn.event, "done")
         return reply.outcome
 
     async def _answer(
@@ -139,9 +141,10 @@ class TurnRunner:
 
     def _working(self, turn: Turn) -> AbstractAsyncContextManager[object]:
         """Show the watchers of a turn that it is being worked on."""
-        return (
-            self._services.previewer.working(target_of(turn.event)) if is_awaited(turn) else _NOBODY
-        )
+        if not is_awaited(turn):
+            return _NOBODY
+        self._services.mark(turn.event, "working")
+        return self._services.previewer.working(target_of(turn.event))
 
     async def _with_what_was_shown(self, reply: Reply, view: LaneView) -> Reply:
         """Return the reply as earned if an attempt before this one had shown words of the model."""

@@ -12,20 +12,23 @@ from hermes.config import Settings
 from hermes.memory.facts import PeoplesFacts
 from hermes.memory.recall import Recall
 from hermes.memory.soul_cache import SoulCache
+from hermes.message.event import MessageEvent
 from hermes.message.ids import MakeId
 from hermes.message.outcome import DeliveryState
 from hermes.people.reception import Reception
+from hermes.pipeline.choice_offers import ButtonsOf, no_buttons
 from hermes.pipeline.comebacks import ALL_TAKEN_UP, Comeback
 from hermes.pipeline.interrupts import Interrupt
 from hermes.pipeline.journal import Journal
 from hermes.pipeline.needs import Follow, PutChild, Sleep, StopTurn
 from hermes.pipeline.observer import NOBODY, Observer
 from hermes.pipeline.questions import Questions
-from hermes.pipeline.session_context import ProcessNews, no_news
+from hermes.pipeline.session_context import AskChatInfo, ProcessNews, no_chat_info, no_news
 from hermes.pipeline.session_keep import SessionKeep
 from hermes.pipeline.teams import TeamLocks
 from hermes.pipeline.turn_hooks import TurnHooks
 from hermes.ports.adapter import Adapter
+from hermes.ports.channel import ReactionName
 from hermes.ports.clock import Clock
 from hermes.ports.command import ChatCommand
 from hermes.ports.cron import Scheduler
@@ -51,6 +54,14 @@ from hermes.tools.tool_sets import ToolSets
 ReloadMcp = Callable[[], Awaitable[Diff]]
 
 
+# Shows on a message how far it is, in its own time.
+Mark = Callable[[MessageEvent, ReactionName], None]
+
+
+def no_mark(_event: MessageEvent, _name: ReactionName) -> None:
+    """Show nothing."""
+
+
 # Asks the process to restart, for a reason; false where nothing would start it again.
 Restart = Callable[[str], bool]
 
@@ -58,6 +69,14 @@ Restart = Callable[[str], bool]
 def cannot_restart(_reason: str) -> bool:
     """A core that lives inside another program does not end it."""
     return False
+
+
+class ChatFeatures(msgspec.Struct, frozen=True):
+    """What the platforms can do beside sending: buttons, marks on messages, words about a chat."""
+
+    buttons: ButtonsOf = no_buttons
+    mark: Mark = no_mark
+    chat_info: AskChatInfo = no_chat_info
 
 
 class Services(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,6 +116,7 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     wake_jobs: Callable[[], None]
     first_state: Callable[[str], DeliveryState]
     hints: Mapping[str, str]
+    chats: ChatFeatures = ChatFeatures()
     # Platforms on which messages that wait behind one another are answered as one.
     merging: frozenset[str]
     questions: Questions
@@ -113,6 +133,21 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     mask_result: MaskResult = unmasked
     process_news: ProcessNews = no_news
     mcp: ChatOffers | None = None
+
+    @property
+    def buttons(self) -> ButtonsOf:
+        """What can be pressed under a platform's messages."""
+        return self.chats.buttons
+
+    @property
+    def mark(self) -> Mark:
+        """Shows on a message how far it is."""
+        return self.chats.mark
+
+    @property
+    def chat_info(self) -> AskChatInfo:
+        """Asks a platform about a chat."""
+        return self.chats.chat_info
 
     @property
     def stop_turn(self) -> StopTurn:

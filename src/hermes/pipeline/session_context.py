@@ -4,9 +4,14 @@ from collections.abc import Awaitable, Callable
 from typing import Final, Protocol
 from zoneinfo import ZoneInfo
 
+import msgspec
+
 from hermes.memory.session_context import SessionContext, is_of_program, told_day
+from hermes.message.source import Source
 from hermes.pipeline.needs import HasClock, HasSettings
+from hermes.pipeline.targets import target_of
 from hermes.pipeline.turn import Turn
+from hermes.ports.channel import ChatInfo, Target
 from hermes.ports.work_files import SessionOwner
 
 
@@ -27,11 +32,43 @@ async def no_news(_owner: SessionOwner, _turn_id: str) -> tuple[str, ...]:
     return ()
 
 
+# Asks a platform about a chat; None if it cannot say, or not soon.
+AskChatInfo = Callable[[Target], Awaitable[ChatInfo | None]]
+
+
+async def no_chat_info(_target: Target) -> ChatInfo | None:
+    """Return None: there is nobody to ask."""
+    return None
+
+
 class PlaceServices(HasSettings, HasClock, Protocol):
     """What the blocks about a session's place need: the platforms and the day."""
 
     @property
     def resets(self) -> HasZone: ...
+
+
+class ChatServices(PlaceServices, Protocol):
+    """What a session's beginning needs beside that: what the platform says of the chat."""
+
+    @property
+    def chat_info(self) -> AskChatInfo: ...
+
+
+async def place_of(turn: Turn, services: ChatServices) -> Source:
+    """Return where a session takes place, with what its platform says of a chat of several people."""
+    source = turn.event.source
+    is_known = source.chat_name is not None and source.chat_topic is not None
+    if source.chat_type == "dm" or is_known:
+        return source
+    info = await services.chat_info(target_of(turn.event))
+    if info is None:
+        return source
+    return msgspec.structs.replace(
+        source,
+        chat_name=source.chat_name or info.name,
+        chat_topic=source.chat_topic or info.topic,
+    )
 
 
 def begins_alike(turn: Turn) -> bool:

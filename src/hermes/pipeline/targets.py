@@ -1,5 +1,6 @@
 """Where the reply to an event goes, and under which name."""
 
+from hermes.config import DisplaySettings
 from hermes.message.event import MessageEvent
 from hermes.ports.channel import Target
 
@@ -15,6 +16,11 @@ def target_of(event: MessageEvent) -> Target:
         reply_to=event.external_id,
         group=source.chat_type != "dm",
     )
+
+
+def vanish_after(display: DisplaySettings, platform: str) -> float:
+    """Return after how many seconds a notice of the moment is taken back; 0 if it stays."""
+    return display.vanish_platforms.get(platform, display.vanish_s)
 
 
 def reply_id(message_id: str) -> str:

@@ -14,9 +14,15 @@ import structlog
 
 from hermes.errors import StorageFull, StoreError
 from hermes.message.outcome import DeliveryState
-from hermes.message.parts import TextPart
 from hermes.message.session_key import depth_of, root_lane, root_turn
 from hermes.pipeline.approval_waits import AskServices
+from hermes.pipeline.choice_offers import (
+    OfferedQuestion,
+    OfferServices,
+    OfferTerms,
+    Option,
+    offer_answers,
+)
 from hermes.pipeline.needs import (
     HasClock,
     HasDigest,
@@ -258,17 +264,34 @@ async def _post(turn: Turn, ctx: _ToolContext, opened: OpenQuestion, *, row: New
     if turn.event.internal:
         # A subagent's message is known to no platform.
         target = msgspec.structs.replace(target, reply_to=None)
+    shown = asked_with_buttons(opened, services, platform=platform)
     delivery = NewDelivery(
         id="o_" + row.id.partition("_")[2],
         target=target,
-        parts=(TextPart(opened.asking),),
+        parts=shown.parts,
         state=services.first_state(platform),
         purpose="notice",
+        offer=shown.offer,
     )
     ctx.journal.note("question", id=row.id, tool=row.tool, state="asked")
     await ctx.journal.ask(turn, row, question=delivery)
     if delivery.state is DeliveryState.PENDING:
         services.wake_outbox(platform)
+
+
+def asked_with_buttons(
+    opened: OpenQuestion, services: OfferServices, *, platform: str
+) -> OfferedQuestion:
+    """Return what the person is asked now, with the answers that can be pressed."""
+    terms = OfferTerms(
+        platform=platform,
+        lane=opened.lane,
+        who=opened.who,
+        valid_s=opened.question.within_s,
+        subject=opened.id,
+    )
+    options = [Option(label, says) for label, says in opened.options]
+    return offer_answers(opened.asking, options, terms=terms, services=services)
 
 
 async def _wait(turn: Turn, ctx: _ToolContext, opened: OpenQuestion, *, within_s: float) -> Answer:
@@ -317,10 +340,11 @@ async def _answer_of(turn: Turn, ctx: _ToolContext, opened: OpenQuestion) -> Ans
 
 
 class AnswerReceipt(msgspec.Struct, frozen=True):
-    """What the person is told for their answer, and whether it was theirs to give."""
+    """What the person is told for their answer, whether it was theirs to give, and what is asked next."""
 
     text: str
     is_refused: bool = False
+    asks: OpenQuestion | None = None
 
 
 async def was_asked(turn: Turn, ctx: _AnswerContext, lane: str) -> bool:
@@ -360,7 +384,7 @@ async def _hear(
     """Keep what a person said to a question; if that is the whole answer, the tool goes on."""
     if turn.id in dict(opened.heard):
         # Said before a crash, and kept.
-        return AnswerReceipt(opened.asking)
+        return AnswerReceipt(opened.asking, asks=opened)
     step, heard = opened.hear(text), (*opened.heard, (turn.id, text))
     saved = SavedAnswer(answer=step.answer) if step.is_over else SavedAnswer(heard=heard)
     if not await ctx.services.store.approvals.answer(
@@ -371,7 +395,7 @@ async def _hear(
     if not step.is_over:
         opened.heard = heard
         opened.tell(step.say)
-        return AnswerReceipt(step.say)
+        return AnswerReceipt(step.say, asks=opened)
     ctx.journal.note("question", id=opened.id, state=_state(step))
     opened.is_settled = True
     ctx.services.questions.drop(opened, step.answer)

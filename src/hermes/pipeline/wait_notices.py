@@ -16,7 +16,7 @@ from hermes.message.outcome import BusyPolicy, DeliveryState
 from hermes.message.parts import TextPart
 from hermes.pipeline.approval_waits import waiting_text
 from hermes.pipeline.services import Services
-from hermes.pipeline.targets import reply_id, target_of
+from hermes.pipeline.targets import reply_id, target_of, vanish_after
 from hermes.ports.approvals import WAITS_FOR_APPROVAL
 from hermes.ports.sends import NewSend
 from hermes.ports.steps import TimelineEvent
@@ -139,6 +139,7 @@ class WaitNotices:
             at=services.clock.now(),
             purpose="notice",
             unless_ended=unless_ended,
+            vanish_s=vanish_after(services.settings.display, platform),
         )
         try:
             if await services.store.sends.put(send, kept=lambda _: None):

@@ -6,6 +6,7 @@ from typing import Protocol
 import msgspec
 
 from hermes.message.event import MessageEvent
+from hermes.message.offer import Press
 from hermes.message.outcome import BusyPolicy, MessageState
 from hermes.ports.channel import DeniedApproval
 from hermes.ports.shares import Share, ShareCounts
@@ -19,7 +20,7 @@ class NewMessage(msgspec.Struct, frozen=True, kw_only=True):
     One that `steers` was written to join the turn that runs on its lane (`/steer`); one that `denies`
     denies the approval that its lane waits for, and ends the turn that asked.
     It counts for its `share` while it waits, under the person that the store finds; without a share
-    it counts in all alone.
+    it counts in all alone. One with a `press` uses that answer of an offer up.
     """
 
     id: str
@@ -33,6 +34,7 @@ class NewMessage(msgspec.Struct, frozen=True, kw_only=True):
     denies: bool = False
     group: "InGroup | None" = None
     share: Share | None = None
+    press: Press | None = None
 
 
 class InGroup(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,7 +83,7 @@ class InboxStore(Protocol):
     ) -> AcceptResult:
         """Keep the message; the same id with another body raises `Conflict`.
 
-        The same signed content (`content_key`) is the same message under any id.
+        Raises `GuardFailed` if its press comes too late, or was made before. The same signed content (`content_key`) is the same message under any id.
         `kept` is called once the message is on disk, whether or not the caller still waits.
         """
         ...

@@ -6,6 +6,7 @@ from typing import Literal, Protocol
 import msgspec
 
 from hermes.message.event import ReplyHandle
+from hermes.message.offer import NewOffer
 from hermes.message.outcome import DeliveryState
 from hermes.message.parts import Part
 from hermes.ports.channel import Target
@@ -15,7 +16,8 @@ from hermes.ports.steps import Lease
 class NewDelivery(msgspec.Struct, frozen=True, kw_only=True):
     """A reply to send; one id from its first preview to its last retry.
 
-    `parts` is None for the turn's own reply, which the commit holds already.
+    `parts` is None for the turn's own reply, which the commit holds already. `offer` are the answers that
+    are shown as buttons with it. After `vanish_s` it is taken back (0: it stays).
     """
 
     id: str
@@ -23,6 +25,8 @@ class NewDelivery(msgspec.Struct, frozen=True, kw_only=True):
     parts: tuple[Part, ...] | None
     state: DeliveryState
     purpose: Literal["reply", "tool", "notice"] = "reply"
+    offer: NewOffer | None = None
+    vanish_s: float = 0.0
 
 
 class DeliveryNote(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -78,6 +82,7 @@ class DeliveryRecord(msgspec.Struct, frozen=True, kw_only=True):
     ended_at: float | None = None
     stopped_by: str | None = None
     most: int | None = None
+    vanish_s: float = 0.0
 
 
 class HandleUse(msgspec.Struct, frozen=True, kw_only=True):
@@ -125,6 +130,15 @@ class OutboxStore(Protocol):
 
     async def next_due_at(self, platform: str) -> float | None:
         """Return when the next waiting delivery of a platform becomes due."""
+        ...
+
+    async def sent_since(
+        self, platform: str, since: float, *, limit: int
+    ) -> tuple[tuple[str, float], ...]:
+        """Return the chats and times of the last messages sent to a platform, the oldest first.
+
+        Of a reply of several messages, each counts with the time of the last one.
+        """
         ...
 
     async def use_handle(self, delivery_id: str, *, key: str, most: int) -> HandleUse | None:

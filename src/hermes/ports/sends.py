@@ -9,6 +9,7 @@ from typing import Literal, Protocol
 
 import msgspec
 
+from hermes.message.offer import NewOffer
 from hermes.message.outcome import DeliveryState
 from hermes.message.parts import Part, TextPart
 from hermes.ports.channel import Target
@@ -97,7 +98,8 @@ class NewSend(msgspec.Struct, frozen=True, kw_only=True):
     """A delivery that is not a reply; `mirrors` are the lanes that are notified.
 
     It is not written once the message `unless_ended` has ended.
-    `opens` is the chat that begins with it, if nobody began it meanwhile.
+    `opens` is the chat that begins with it, if nobody began it meanwhile. `offer` are the answers that are
+    shown as buttons with it. After `vanish_s` it is taken back (0: it stays).
     """
 
     id: str
@@ -111,6 +113,8 @@ class NewSend(msgspec.Struct, frozen=True, kw_only=True):
     mirrors: tuple[str, ...] = ()
     unless_ended: str | None = None
     opens: NewChat | None = None
+    offer: NewOffer | None = None
+    vanish_s: float = 0.0
 
 
 class SendStore(Protocol):

@@ -107,9 +107,19 @@ class TranscriptStore(PastStore, Protocol):
         ...
 
     async def rate_call(
-        self, call_id: str, rating: Rating, *, actor: str, reason: str, at: float
+        self,
+        call_id: str,
+        rating: Rating,
+        *,
+        actor: str,
+        reason: str,
+        at: float,
+        instead_of: Rating | None = None,
     ) -> bool:
-        """Keep a thumb for what a call wrote; false if no call of this id wrote anything."""
+        """Keep a thumb for what a call wrote; false if no call of this id wrote anything.
+
+        With `instead_of` it is kept only if that is the actor's thumb for it now.
+        """
         ...
 
     async def sessions(self, *, platform: str | None, limit: int) -> tuple[dict[str, Any], ...]:

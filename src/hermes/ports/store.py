@@ -24,6 +24,7 @@ from hermes.ports.inbox import InboxStore
 from hermes.ports.interactions import InteractionStore
 from hermes.ports.keys import AnswerStore, KeyStore
 from hermes.ports.memory import FactStore, JobStore, SoulStore, VectorStore
+from hermes.ports.offers import OfferStore
 from hermes.ports.operations import (
     DeadLetterStore,
     ModelSwapStore,
@@ -77,6 +78,11 @@ class Store(Protocol):
     @property
     def outbox(self) -> OutboxStore:
         """Replies on their way out."""
+        ...
+
+    @property
+    def offers(self) -> OfferStore:
+        """Answers that are shown as buttons."""
         ...
 
     @property

@@ -157,6 +157,14 @@ BUILT_IN: tuple[CommandSpec, ...] = (
         examples=("/link", "/link ABCD-EFGH"),
     ),
     CommandSpec(
+        name="pair",
+        about="let somebody in who waits with a code, or refuse them",
+        use="PLATFORM CODE | deny PLATFORM:USER",
+        examples=("/pair telegram K7QM-4XWP", "/pair deny telegram:123"),
+        beside=True,
+        admins=True,
+    ),
+    CommandSpec(
         name="restart",
         about="finish what runs and start the gateway again",
         beside=True,

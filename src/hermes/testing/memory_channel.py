@@ -12,21 +12,30 @@ import msgspec
 
 from hermes.errors import DeliveryError, DeliveryRejected, DeliveryUnknown, FailureClass
 from hermes.message.event import ReplyHandle
-from hermes.message.parts import FilePart, Media, text_of
-from hermes.ports.channel import Accept, Capabilities, Delivery, Receipt, Target
+from hermes.message.parts import Choice, FilePart, Media, choices_of, text_of
+from hermes.ports.channel import (
+    Accept,
+    Capabilities,
+    ChatInfo,
+    Delivery,
+    ReactionName,
+    Receipt,
+    Target,
+)
 from hermes.ports.directory import ChatEntry
 
-Verb = Literal["send", "edit", "find", "delete", "typing", "draft"]
+Verb = Literal["send", "edit", "find", "delete", "typing", "draft", "react", "chat_info"]
 
 
 class Post(msgspec.Struct, frozen=True, kw_only=True):
-    """A posted message."""
+    """A posted message; an edit takes its choices away."""
 
     id: str
     chat: str
     text: str
     key: str
     files: tuple[Media, ...] = ()
+    choices: tuple[Choice, ...] = ()
     handle: ReplyHandle | None = None
 
 
@@ -40,6 +49,8 @@ class MemoryChannel:
         self.drafts: dict[tuple[str, int], list[str]] = {}
         self._numbers = 0
         self.chats: tuple[ChatEntry, ...] = ()
+        self.infos: dict[str, ChatInfo] = {}
+        self.reactions: list[tuple[str, ReactionName]] = []
         self.calls: list[tuple[Verb, str]] = []
         self._failures: dict[Verb, deque[DeliveryError | None]] = {}
         self._lost: dict[Verb, int] = {}
@@ -99,6 +110,7 @@ class MemoryChannel:
                 text=text,
                 key=delivery.key,
                 files=files,
+                choices=choices_of(delivery.parts),
                 handle=delivery.handle,
             )
             self.posts[post.id] = post
@@ -111,7 +123,7 @@ class MemoryChannel:
         post = self.posts.get(platform_message_id)
         if post is None:
             raise DeliveryRejected("no such message", FailureClass.INVALID_RECIPIENT)
-        self.posts[post.id] = msgspec.structs.replace(post, text=text)
+        self.posts[post.id] = msgspec.structs.replace(post, text=text, choices=())
         self._end("edit")
 
     async def find(self, target: Target, key: str) -> Receipt | None:
@@ -130,6 +142,18 @@ class MemoryChannel:
     async def typing(self, target: Target) -> None:
         """Show a typing indicator."""
         await self._begin("typing", target.chat_id)
+
+    async def react(self, target: Target, platform_message_id: str, name: ReactionName) -> None:
+        """React to a message of the chat."""
+        await self._begin("react", target.chat_id)
+        self.reactions.append((platform_message_id, name))
+
+    async def chat_info(self, target: Target) -> ChatInfo:
+        """Return what was put here about a chat."""
+        await self._begin("chat_info", target.chat_id)
+        if target.chat_id not in self.infos:
+            raise DeliveryRejected("no such chat", FailureClass.INVALID_RECIPIENT)
+        return self.infos[target.chat_id]
 
     async def draft(self, target: Target, draft_id: int, *, text: str) -> None:
         """Show a reply that is being written."""

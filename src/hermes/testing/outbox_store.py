@@ -76,6 +76,18 @@ class MemoryOutboxStore:
         """Do what the accept of a message with a reply handle does."""
         self._handles[message_id] = (handle, self._clock.now(), [])
 
+    async def sent_since(
+        self, platform: str, since: float, *, limit: int
+    ) -> tuple[tuple[str, float], ...]:
+        """Return the chats and times of the last messages sent to a platform, the oldest first."""
+        sent = [
+            (row.target.chat_id, row.sending_at)
+            for row in self._of(platform)
+            for _ in range(max(1, row.chunk))
+            if row.sending_at is not None and row.sending_at > since
+        ]
+        return tuple(sorted(sent, key=lambda one: one[1])[-limit:])
+
     async def use_handle(self, delivery_id: str, *, key: str, most: int) -> HandleUse | None:
         """Count a send under `key` as a use of its message's reply handle; None if it has none."""
         known = self._handles.get(self._rows[delivery_id].message_id)
@@ -352,6 +364,7 @@ class MemoryOutboxStore:
             attempts=0,
             next_at=now,
             created_at=now,
+            vanish_s=delivery.vanish_s,
         )
         self._rows[row.id] = row
         return row

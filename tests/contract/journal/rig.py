@@ -14,7 +14,14 @@ from hermes.app.lifecycle import Lifecycle
 from hermes.app.make_skills import make_skills
 from hermes.config import Settings, load
 from hermes.memory.fact_vectors import TextEmbedder
-from hermes.message.event import MessageEvent, ReplyContext, ReplyHandle, ScheduledRun
+from hermes.message.event import (
+    MessageEvent,
+    PressedChoice,
+    Reaction,
+    ReplyContext,
+    ReplyHandle,
+    ScheduledRun,
+)
 from hermes.message.ids import make_id
 from hermes.message.parts import Part, TextPart
 from hermes.message.source import ChatType, Source
@@ -205,6 +212,57 @@ class Rig:
             is_temporary=is_temporary,
             skill=skill,
             handle=handle,
+        )
+        return (await self.core.inbox.accept(event)).message_id
+
+    async def press(
+        self,
+        value: str,
+        *,
+        user: str = "ann",
+        chat: str | None = None,
+        chat_type: ChatType = "dm",
+        name: str | None = None,
+    ) -> str:
+        """Press a button on the push platform and return the message's id."""
+        event = MessageEvent(
+            account="default",
+            route="press",
+            external_id=name or make_id("x"),
+            source=Source(platform="push", chat_id=chat or user, user_id=user, chat_type=chat_type),
+            parts=(),
+            at=self.clock.now(),
+            type="choice",
+            pressed=PressedChoice(value=value, message_id="-"),
+            addressed=False,
+        )
+        return (await self.core.inbox.accept(event)).message_id
+
+    async def react(
+        self,
+        emoji: str,
+        to: str,
+        *,
+        user: str = "ann",
+        chat: str | None = None,
+        removed: bool = False,
+    ) -> str:
+        """React to a message on the push platform and return the message's id."""
+        event = MessageEvent(
+            account="default",
+            route="reaction",
+            external_id=make_id("x"),
+            source=Source(
+                platform="push",
+                chat_id=chat or user,
+                user_id=user,
+                chat_type="dm" if chat in (None, user) else "group",
+            ),
+            parts=(),
+            at=self.clock.now(),
+            type="reaction",
+            reaction=Reaction(message_id=to, emoji=emoji, is_removed=removed),
+            addressed=False,
         )
         return (await self.core.inbox.accept(event)).message_id
 

@@ -36,6 +36,8 @@ def take_back(home: Path) -> None:
             "agent_versions",
             "secrets",
             "task_pushes",
+            "offers",
+            "outbox_parts",
         ):
             db.execute(f"DROP TABLE {table}")
         db.execute("DROP INDEX lanes_person")
@@ -48,7 +50,12 @@ def take_back(home: Path) -> None:
         db.execute("ALTER TABLE graphs DROP COLUMN feedback")
         for column in ("owner", "answer", "question"):
             db.execute(f"ALTER TABLE approvals DROP COLUMN {column}")
-        for index in ("outbox_unsettled", "inbox_content"):
+        for index in (
+            "outbox_unsettled",
+            "outbox_vanishing",
+            "outbox_posted",
+            "inbox_content",
+        ):
             db.execute(f"DROP INDEX {index}")
         for column in ("content_key", "handle_used"):
             db.execute(f"ALTER TABLE inbox DROP COLUMN {column}")
@@ -60,6 +67,7 @@ def take_back(home: Path) -> None:
             "handle_key",
             "handle_number",
             "last",
+            "vanish_s",
         ):
             db.execute(f"ALTER TABLE outbox DROP COLUMN {column}")
         db.execute("ALTER TABLE outbox ADD COLUMN more TEXT NOT NULL DEFAULT '[]'")

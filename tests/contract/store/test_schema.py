@@ -38,6 +38,7 @@ TOPICS = (
     "interactions",
     "keys",
     "memory",
+    "offers",
     "operating",
     "outbox",
     "overheard",

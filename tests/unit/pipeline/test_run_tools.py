@@ -15,6 +15,7 @@ from hermes.message.outcome import BusyPolicy, DeliveryState, MessageState, Outc
 from hermes.message.parts import TextPart, ToolCallPart, ToolResultPart
 from hermes.message.reply import Reply
 from hermes.pipeline.approval_waits import ApprovalWait, binding
+from hermes.pipeline.choice_offers import ButtonsOf, no_buttons
 from hermes.pipeline.needs import Follow, PutChild, StopTurn
 from hermes.pipeline.questions import Questions
 from hermes.pipeline.stages.run_tools import run_tools
@@ -176,6 +177,7 @@ class Services:
     questions: Questions = field(default_factory=_questions)
     woken: list[str] = field(default_factory=list)
     make_id: MakeId = _make_id
+    buttons: ButtonsOf = no_buttons
     put_child: PutChild = _no_child
     follow: Follow = _no_progress
     first_state: Callable[[str], DeliveryState] = _pushed

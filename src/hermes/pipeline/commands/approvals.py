@@ -4,7 +4,7 @@ from hermes.errors import Forbidden, GuardFailed, NotFound
 from hermes.message.session_key import base_lane, depth_of, is_background
 from hermes.pipeline.commands.effect import Effect, refused
 from hermes.pipeline.services import TurnContext
-from hermes.pipeline.tool_questions import AnswerReceipt, settle_question
+from hermes.pipeline.tool_questions import AnswerReceipt, asked_with_buttons, settle_question
 from hermes.pipeline.turn import Turn
 from hermes.ports.approvals import Approval, ApprovalState
 from hermes.tools.approvers import check_approver
@@ -20,9 +20,15 @@ async def deny(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
     return await _settle(turn, ctx, argument, is_yes=False)
 
 
-def effect_of(taken: AnswerReceipt) -> Effect:
-    """Return what becomes of an answer to a question."""
-    return refused(taken.text) if taken.is_refused else Effect(text=taken.text)
+def effect_of(taken: AnswerReceipt, turn: Turn, ctx: TurnContext) -> Effect:
+    """Return what becomes of an answer to a question; what is asked next has buttons, too."""
+    if taken.is_refused:
+        return refused(taken.text)
+    if taken.asks is None:
+        return Effect(text=taken.text)
+    platform = turn.event.source.platform
+    asks = asked_with_buttons(taken.asks, ctx.services, platform=platform)
+    return Effect(text=taken.text, asks=asks)
 
 
 def _choice(waiting: tuple[Approval, ...]) -> str:
@@ -51,7 +57,7 @@ async def _settle(turn: Turn, ctx: TurnContext, argument: str, *, is_yes: bool) 
         argument = waiting[0].id
     opened = ctx.services.questions.at(lane)
     if opened is not None and argument == opened.id:
-        return effect_of(await settle_question(turn, ctx, opened, is_yes=is_yes))
+        return effect_of(await settle_question(turn, ctx, opened, is_yes=is_yes), turn, ctx)
     approval = await store.approvals.get(argument)
     if approval is None:
         return refused("There is nothing to approve under that id.")

@@ -9,6 +9,9 @@ from hermes.message.choices import SessionChoices
 from hermes.message.outcome import Outcome
 from hermes.message.parts import TextPart
 from hermes.message.reply import Reply
+from hermes.message.session_key import base_lane
+from hermes.pipeline.choice_offers import OfferTerms, Option, offer_answers
+from hermes.pipeline.questions import asker_of
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.turn import Turn
 from hermes.ports.effort import Effort
@@ -24,7 +27,7 @@ async def choose_model(turn: Turn, ctx: TurnContext, argument: str) -> Reply:
     """Show which model answers, or choose another one from the next message on."""
     choices = turn.choices
     if not argument:
-        return _said(await _tell_models(turn, ctx))
+        return await _tell_models(turn, ctx)
     if argument.lower() == _AUTO:
         chosen = msgspec.structs.replace(choices, model=None)
         return _chosen("The model is chosen for you again.", chosen)
@@ -48,8 +51,12 @@ async def choose_reasoning(turn: Turn, ctx: TurnContext, argument: str) -> Reply
     if not word:
         now = choices.reasoning or turn.agent.settings.reasoning or "left to the model"
         model = ", with the model for large tasks" if choices.task == _LARGE else ""
-        words = "low, medium, high, large or off"
-        return _said(f"Reasoning is {now}{model}. /reasoning {words} changes that.")
+        text = (
+            f"Reasoning is {now}{model}. /reasoning low, medium, high, large or off changes that."
+        )
+        words = ("low", "medium", "high", "large", "off")
+        options = tuple(Option(one.capitalize(), f"/reasoning {one}") for one in words)
+        return _asked(turn, ctx, text, options=options)
     if word in _OFF:
         return _chosen(
             "Reasoning is left to the model again.",
@@ -78,12 +85,29 @@ def _choose_large(turn: Turn, ctx: TurnContext) -> Reply:
     return _chosen(text, msgspec.structs.replace(turn.choices, task=_LARGE))
 
 
-async def _tell_models(turn: Turn, ctx: TurnContext) -> str:
-    names = await ctx.services.planner.names()
+async def _tell_models(turn: Turn, ctx: TurnContext) -> Reply:
+    names = (await ctx.services.planner.names())[:_MOST_SHOWN]
     now = turn.choices.model
     head = f"{now} answers here." if now else "The model is chosen for each message."
-    shown = "\n".join(f"  {name}" for name in names[:_MOST_SHOWN])
-    return f"{head} /model NAME chooses one:\n{shown}" if names else head
+    if not names:
+        return _said(head)
+    shown = "\n".join(f"  {name}" for name in names)
+    back = () if now is None else (Option("Automatic", f"/model {_AUTO}"),)
+    options = (*back, *(Option(name, f"/model {name}") for name in names if name != now))
+    return _asked(turn, ctx, f"{head} /model NAME chooses one:\n{shown}", options=options)
+
+
+def _asked(turn: Turn, ctx: TurnContext, text: str, *, options: tuple[Option, ...]) -> Reply:
+    """Return a question to the person who wrote the command, with answers that can be pressed."""
+    services, event = ctx.services, turn.event
+    terms = OfferTerms(
+        platform=event.source.platform,
+        lane=base_lane(turn.lane),
+        who=asker_of(event),
+        valid_s=services.settings.approvals.expire_after_s,
+    )
+    asks = offer_answers(text, options, terms=terms, services=services)
+    return Reply(parts=asks.parts, offer=asks.offer)
 
 
 def _chosen(text: str, choices: SessionChoices) -> Reply:

@@ -10,8 +10,10 @@ from hermes.message.plain_answer import plain_answer
 from hermes.message.reply import Reply
 from hermes.message.session_key import base_lane
 from hermes.pipeline.admission import refusal_of, turned_away
+from hermes.pipeline.choice_offers import OfferedQuestion
 from hermes.pipeline.commands.approvals import approve, deny, effect_of
-from hermes.pipeline.commands.effect import Effect, said_if_sending
+from hermes.pipeline.commands.effect import Effect, refused, said_if_sending
+from hermes.pipeline.commands.feedback import take_feedback
 from hermes.pipeline.commands.help import unknown
 from hermes.pipeline.commands.plugin_commands import run_plugged
 from hermes.pipeline.commands.table import BESIDE
@@ -97,7 +99,13 @@ def _with_effect(turn: Turn, commit: Commit, effect: Effect) -> Commit:
 
 
 async def _act(turn: Turn, ctx: TurnContext, lane: str) -> tuple[Reply, Effect]:
+    pressed = turn.event.pressed
+    if pressed is not None and pressed.refusal:
+        ctx.journal.note("press", result=pressed.refusal)
+        return _ended(msgspec.structs.replace(refused(pressed.refusal), is_passing=True))
     written = ctx.services.commands.read(turn.event.text)
+    if written is None and turn.event.reaction is not None:
+        return await take_feedback(turn, ctx, turn.event.reaction), Effect(text="")
     if written is None:
         return _ended(await _answered(turn, ctx, lane))
     ctx.journal.note("command", name=written.name)
@@ -114,7 +122,7 @@ async def _act(turn: Turn, ctx: TurnContext, lane: str) -> tuple[Reply, Effect]:
 async def _answered(turn: Turn, ctx: TurnContext, lane: str) -> Effect:
     """Return what becomes of words that are the answer to something."""
     if await was_asked(turn, ctx, lane):
-        return effect_of(await take_answer(turn, ctx, lane))
+        return effect_of(await take_answer(turn, ctx, lane), turn, ctx)
     is_yes = plain_answer(turn.event.text)
     if is_yes is not None:
         return await (approve if is_yes else deny)(turn, ctx, "")
@@ -129,4 +137,11 @@ async def _effect(written: TypedCommand, turn: Turn, ctx: TurnContext) -> Effect
 
 
 def _ended(effect: Effect) -> tuple[Reply, Effect]:
-    return Reply(parts=(TextPart(effect.text),), outcome=effect.outcome), effect
+    asks = effect.asks or OfferedQuestion((TextPart(effect.text),))
+    reply = Reply(
+        parts=asks.parts,
+        outcome=effect.outcome,
+        offer=asks.offer,
+        is_passing=effect.is_passing,
+    )
+    return reply, effect

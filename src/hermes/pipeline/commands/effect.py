@@ -3,6 +3,7 @@
 import msgspec
 
 from hermes.message.outcome import Outcome
+from hermes.pipeline.choice_offers import OfferedQuestion
 from hermes.ports.sessions import EndReason
 
 
@@ -12,7 +13,8 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
     `interrupts` is a running message that has to end, `reset_lane` a lane that starts over for the
     `end_reason`, `wakes` a lane that somebody has to look at. With `stops_below` all that runs
     below the session has to end, too; with `stops_sending` its replies get no more messages, and
-    `text_if_sending` is said if one began to be sent since the command looked.
+    `text_if_sending` is said if one began to be sent since the command looked. `asks` is the text as a
+    question with buttons; one that `is_passing` is a notice that may vanish.
     """
 
     text: str
@@ -24,6 +26,8 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
     stops_sending: bool = False
     text_if_sending: str | None = None
     outcome: Outcome = Outcome.ANSWERED
+    asks: OfferedQuestion | None = None
+    is_passing: bool = False
 
 
 def said_if_sending(effect: Effect) -> Effect:

@@ -11,6 +11,7 @@ from hermes.pipeline.commands.effect import Effect
 from hermes.pipeline.commands.help import help_with, whoami
 from hermes.pipeline.commands.link import link
 from hermes.pipeline.commands.memory import tell_memory
+from hermes.pipeline.commands.pair import pair
 from hermes.pipeline.commands.reload import reload_mcp
 from hermes.pipeline.commands.restart import restart_gateway
 from hermes.pipeline.commands.rewind import branch, retry, undo
@@ -49,6 +50,7 @@ BESIDE: Mapping[str, ActBeside] = {
     "search": _replying(tell_search),
     "schedule": _replying(tell_schedule),
     "usage": tell_usage,
+    "pair": _replying(pair),
     "restart": _replying(restart_gateway),
     "background": start_task,
 }

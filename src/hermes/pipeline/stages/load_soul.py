@@ -16,7 +16,7 @@ from hermes.message.continuations import is_go_on
 from hermes.message.parts import NotePart
 from hermes.message.reply import Reply
 from hermes.pipeline.needs import StageContext
-from hermes.pipeline.session_context import PlaceServices, around, begins_alike
+from hermes.pipeline.session_context import ChatServices, around, begins_alike, place_of
 from hermes.pipeline.session_skills import SkillServices, with_skills
 from hermes.pipeline.team_block import TeamRoster, team_block
 from hermes.pipeline.turn import Turn
@@ -62,7 +62,7 @@ class HasSouls(Protocol):
     def dreams(self) -> DreamRecords: ...
 
 
-class SoulServices(PlaceServices, SkillServices, Protocol):
+class SoulServices(ChatServices, SkillServices, Protocol):
     """What `load_soul` uses: the session's place, the platforms' hints, and what is known."""
 
     @property
@@ -112,7 +112,7 @@ async def _with_soul(turn: Turn, ctx: _Context) -> Turn:
         return turn.since(frozen.shared_from)
     if _is_shared(turn, frozen):
         turn, listed = with_skills(turn, ctx.services, is_private=False)
-        blocks = (*_place(turn, ctx), *listed)
+        blocks = (*await _place(turn, ctx), *listed)
         soul = Soul(turn.person_id, blocks, _shared_from(turn, frozen))
         turn = msgspec.structs.replace(turn, system=(*personality, *soul.blocks), soul=soul)
         return turn.since(soul.shared_from or 0)
@@ -165,18 +165,18 @@ def _has_facts(message: ChatMessage) -> bool:
     )
 
 
-def _place(turn: Turn, ctx: _Context) -> tuple[str, ...]:
+async def _place(turn: Turn, ctx: _Context) -> tuple[str, ...]:
     """Return the block about its place for a session that begins."""
     found = around(turn, ctx.services)
-    return () if found is None else place_block(turn.event.source, found)
+    return () if found is None else place_block(await place_of(turn, ctx.services), found)
 
 
 async def _begin(turn: Turn, ctx: _Context) -> tuple[str, ...]:
     """Return the blocks about its place and its person for a session that begins."""
     services = ctx.services
     if turn.is_temporary:
-        return _place(turn, ctx)
-    known = (*_place(turn, ctx), *await services.souls.of(turn.person_id))
+        return await _place(turn, ctx)
+    known = (*await _place(turn, ctx), *await services.souls.of(turn.person_id))
     if begins_alike(turn):
         return known
     dream = dream_block(

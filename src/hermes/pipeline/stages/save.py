@@ -41,7 +41,7 @@ from hermes.pipeline.needs import (
 )
 from hermes.pipeline.observer import Trace
 from hermes.pipeline.scheduled_replies import for_schedule
-from hermes.pipeline.targets import reply_id, target_of
+from hermes.pipeline.targets import reply_id, target_of, vanish_after
 from hermes.pipeline.turn import Turn
 from hermes.ports.compaction import ASKED, COMPACT
 from hermes.ports.memory import EXTRACT, NewJob
@@ -339,8 +339,14 @@ def _deliveries(turn: Turn, reply: Reply, ctx: _Context) -> tuple[NewDelivery, .
         parts = _stopped(turn, reply)
     if is_beside:
         parts = under_task(turn, parts or reply.parts)
+    display = ctx.services.settings.display
     delivery = NewDelivery(
-        id=reply_id(turn.id), target=target_of(turn.event), parts=parts, state=state
+        id=reply_id(turn.id),
+        target=target_of(turn.event),
+        parts=parts,
+        state=state,
+        offer=reply.offer if parts is None else None,
+        vanish_s=vanish_after(display, platform) if reply.is_passing else 0.0,
     )
     if turn.event.scheduled is not None:
         delivery = for_schedule(delivery, turn, reply, settings=ctx.services.settings.cron)

@@ -15,12 +15,14 @@ from hermes.ports.outbox import NewDelivery
 from hermes.ports.steps import Lease, StepWrite, TimelineEvent
 from hermes.store.sql.commit import NOTHING_USED, release_lane, write_delivery
 from hermes.store.sql.engine import Engine, encode
+from hermes.store.sql.offers import write_offer
 from hermes.store.sql.queries import load
 from hermes.store.sql.turns import SqlTurns
 from hermes.store.sql.tx import Reads, Row, Tx
 
 _SQL = load("approvals")
 _TURNS = load("turns")
+_OFFERS = load("offers")
 _log = structlog.get_logger(__name__)
 _UPKEEP = load("upkeep")
 
@@ -87,6 +89,15 @@ class SqlApprovals:
                 person_id=write.person_id,
                 body=body,
                 at=approval.asked_at,
+            )
+            await write_offer(
+                tx,
+                self._engine,
+                question.offer,
+                delivery=question.id,
+                message_id=write.message_id,
+                person_id=write.person_id,
+                platform=question.target.platform,
             )
 
     def _ask(self, tx: Tx, lease: Lease, approval: NewApproval, *, question: int | None) -> None:
@@ -156,11 +167,12 @@ class SqlApprovals:
             row = await tx.locked(_SQL["open_question"], question_id, at)
             if row is None:
                 return False
-            person_id, before = row
+            person_id, before, message_id = row
             kept = await self._engine.sealer.put(tx, person_id, body)
             tx.put(_SQL["answer"], question_id, kept)
             if before is not None:
                 tx.put(_UPKEEP["drop_body"], before)
+            tx.put(_OFFERS["supersede"], message_id, question_id, by)
             if state != "waiting":
                 tx.put(_SQL["decide"], question_id, state, by, at)
             return True

@@ -4,11 +4,13 @@ import msgspec
 
 from hermes.errors import GuardFailed, LeaseLost, SendingBegan
 from hermes.message.chat import ChatMessage
+from hermes.message.outcome import DeliveryState
 from hermes.ports.outbox import NewDelivery
 from hermes.ports.steps import Lease
 from hermes.ports.turns import Commit, DeliveryStop, Interaction
 from hermes.store.sql.engine import Engine, encode
 from hermes.store.sql.jobs import put_job
+from hermes.store.sql.offers import write_offer
 from hermes.store.sql.places import result_place
 from hermes.store.sql.queries import load
 from hermes.store.sql.souls import SqlSouls
@@ -48,6 +50,7 @@ def write_delivery(
         delivery.state.value,
         delivery.purpose,
         at,
+        delivery.vanish_s if delivery.state is DeliveryState.PENDING else 0.0,
     )
 
 
@@ -240,6 +243,15 @@ class CommitUnit:
                 person_id=commit.person_id,
                 body=body,
                 at=commit.at,
+            )
+            await write_offer(
+                tx,
+                self._engine,
+                delivery.offer,
+                delivery=delivery.id,
+                message_id=commit.message_id,
+                person_id=commit.person_id,
+                platform=delivery.target.platform,
             )
 
     def _write_interaction(self, tx: Tx, row: Interaction) -> None:

@@ -23,6 +23,7 @@ from hermes.ports.turns import LaneView, MessageRecord, TurnResult
 from hermes.store.sql.engine import Engine, decode_event, encode, read_choices
 from hermes.store.sql.group_context import count_bots, keep_overheard, take_missed
 from hermes.store.sql.newcomers import find_or_add_person
+from hermes.store.sql.offers import use_offer
 from hermes.store.sql.places import event_place, result_place
 from hermes.store.sql.queries import load
 from hermes.store.sql.tx import Tx
@@ -99,8 +100,7 @@ class SqlInbox:
 
     async def keep(self, tx: Tx, message: NewMessage) -> WrittenMessage:
         """Write a message inside the current transaction; call `count` once it is on disk."""
-        event = message.event
-        source = event.source
+        event, source = message.event, message.event.source
         digest = self._engine.sealer.digest(message.identity)
         person_id = await find_or_add_person(
             tx,
@@ -116,6 +116,7 @@ class SqlInbox:
         again = await _accepted_before(tx, event, digest)
         if again is not None:
             return WrittenMessage(again)
+        await use_offer(tx, message.press, message_id=message.id, at=message.received_at)
         group = message.group
         if group is not None and group.bot_turns:
             await count_bots(tx, group)

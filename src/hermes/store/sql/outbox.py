@@ -108,6 +108,14 @@ class SqlOutbox:
         row = await self._engine.reads.row(_SQL["next_due_at"], platform)
         return None if row is None or row[0] is None else float(row[0])
 
+    async def sent_since(
+        self, platform: str, since: float, *, limit: int
+    ) -> tuple[tuple[str, float], ...]:
+        """Return the chats and times of the last messages sent to a platform, the oldest first."""
+        rows = await self._engine.reads.rows(_SQL["sent_since"], platform, since, limit)
+        sent = [(row[0], row[1]) for row in rows for _ in range(row[2])]
+        return tuple(reversed(sent[:limit]))
+
     async def use_handle(self, delivery_id: str, *, key: str, most: int) -> HandleUse | None:
         """Count a send under `key` as a use of its message's reply handle; None if it has none."""
 
@@ -157,7 +165,14 @@ class SqlOutbox:
         note: DeliveryNote | None = None,
     ) -> None:
         """Mark a chunk as delivered."""
-        await self._run("chunk_sent", delivery_id, chunk, platform_message_id, last, at, note=note)
+
+        async def unit(tx: Tx) -> None:
+            self._change(tx, "chunk_sent", delivery_id, chunk, platform_message_id, last, at)
+            if chunk > 0 and platform_message_id:
+                tx.put(_SQL["add_part"], platform_message_id, delivery_id)
+            await self.stories.tell(tx, delivery_id, note)
+
+        await self._engine.writer.run("delivery_chunk_sent", unit)
 
     async def retry(
         self,
@@ -239,6 +254,8 @@ class SqlOutbox:
             )
             change = "preview_found" if is_preview else "settled"
             tx.put(_SQL[change], delivery_id, platform_message_id, *(() if is_preview else (at,)))
+            if chunk > 0:
+                tx.put(_SQL["add_part"], platform_message_id, delivery_id)
             # Its call has not ended yet: nothing was in doubt.
             is_news = state != DeliveryState.SENDING
             note = DeliveryNote(at=at, then="arrived", tried=False, chunk=chunk)
@@ -346,4 +363,5 @@ class SqlOutbox:
             ended_at=row[19],
             stopped_by=row[20],
             most=row[21],
+            vanish_s=row[22],
         )

@@ -26,8 +26,10 @@ _OF_A_MESSAGE = (
     "drop_steps",
     "drop_events",
     "drop_outbox_more",
+    "drop_outbox_parts",
     "drop_outbox",
     "drop_approvals",
+    "drop_offers",
     "drop_pushes",
     "drop_message",
 )
@@ -185,7 +187,7 @@ async def drop_message(tx: Tx, row: Row) -> None:
     """Delete a message and all that it left; the row has its id and its bodies."""
     message_id = row[0]
     bodies = [body for body in row[1:] if body is not None]
-    for name in ("step_bodies", "outbox_bodies", "question_bodies"):
+    for name in ("step_bodies", "outbox_bodies", "question_bodies", "offer_bodies"):
         bodies += [found[0] for found in await tx.rows(_UPKEEP[name], message_id)]
     for name in _OF_A_MESSAGE:
         tx.put(_UPKEEP[name], message_id)

@@ -14,6 +14,7 @@ from hermes.ports.sends import KnownSession, NewSend
 from hermes.store.sql.commit import write_delivery
 from hermes.store.sql.engine import Engine, encode
 from hermes.store.sql.mirrors import DeliveredMessage, Mirrors
+from hermes.store.sql.offers import write_offer
 from hermes.store.sql.queries import load
 from hermes.store.sql.tx import Tx
 
@@ -96,6 +97,7 @@ class SqlSends:
             parts=send.parts,
             state=send.state,
             purpose=send.purpose,
+            vanish_s=send.vanish_s,
         )
         write_delivery(
             tx,
@@ -104,6 +106,15 @@ class SqlSends:
             person_id=send.person_id,
             body=await self._engine.sealer.put(tx, send.person_id, encode(sent)),
             at=send.at,
+        )
+        await write_offer(
+            tx,
+            self._engine,
+            send.offer,
+            delivery=send.id,
+            message_id=send.message_id,
+            person_id=send.person_id,
+            platform=send.target.platform,
         )
         delivered = DeliveredMessage(send.id, send.target.account, said, send.at)
         return await self._mirrors.write(tx, send.mirrors, delivered)

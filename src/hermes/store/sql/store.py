@@ -29,6 +29,7 @@ from hermes.store.sql.inbox import SqlInbox
 from hermes.store.sql.interactions import SqlInteractions
 from hermes.store.sql.jobs import SqlJobs
 from hermes.store.sql.keys import SqlKeys
+from hermes.store.sql.offers import SqlOffers
 from hermes.store.sql.operations import SqlDeadLetters, SqlModelSwap, SqlOpenSessions, SqlPauses
 from hermes.store.sql.outbox import SqlOutbox
 from hermes.store.sql.owner import SqlOwners
@@ -54,7 +55,7 @@ from hermes.store.sql.wallet import Beside, SqlWallets
 _SQL = load("upkeep")
 _INBOX = load("inbox")
 _FEED = load("feed")
-_OUTBOX = ("drop_outbox_more", "drop_outbox")
+_OUTBOX = ("drop_outbox_more", "drop_outbox_parts", "drop_outbox")
 # Each takes some 100 us, during which the event loop is blocked.
 _REWRAP_ROWS = 100
 _INTERACTION = (
@@ -107,6 +108,7 @@ class SqlStore:
         )
         self.approvals = SqlApprovals(engine, turns=self.turns)
         self.outbox = SqlOutbox(engine)
+        self.offers = SqlOffers(engine)
         self.fleet = SqlFleet(engine, outbox=self.outbox, lease_s=lease_s, alone=alone)
         self.dead_letters = SqlDeadLetters(engine, outbox=self.outbox)
         self.paused = SqlPauses(engine)

@@ -262,9 +262,19 @@ class SqlTranscripts:
         self._on_commit(commit, written)
 
     async def rate_call(
-        self, call_id: str, rating: Rating, *, actor: str, reason: str, at: float
+        self,
+        call_id: str,
+        rating: Rating,
+        *,
+        actor: str,
+        reason: str,
+        at: float,
+        instead_of: Rating | None = None,
     ) -> bool:
-        """Keep a thumb for what a call wrote; False if no call of this id wrote anything."""
+        """Keep a thumb for what a call wrote; False if no call of this id wrote anything.
+
+        With `instead_of` it is kept only if that is the actor's thumb for it now.
+        """
         # Looked for before the transaction: calls are found by their graph, not by their id.
         row = await self._engine.reads.row(_GRAPH["place_of_call"], call_id)
         if row is None:
@@ -274,6 +284,9 @@ class SqlTranscripts:
         async def unit(tx: Tx) -> bool:
             if not await tx.look(lambda db: self._wrote(db, name, call_id)):
                 return False
+            now = await tx.look(lambda db: self._thumb(db, name, (call_id, actor)))
+            if (now == rating and not reason) or instead_of not in (None, now):
+                return True
             writer = GraphWriter(
                 tx,
                 name,
@@ -290,6 +303,13 @@ class SqlTranscripts:
     def _wrote(self, db: Rows, name: str, call_id: str) -> bool:
         calls = self._reader(db).storage(name).calls(name)
         return any(call.id == call_id and call.response is not None for call in calls)
+
+    def _thumb(self, db: Rows, name: str, whose: tuple[str, str]) -> Rating:
+        """Return somebody's thumb for a call, the latest one."""
+        given = self._reader(db).storage(name).feedback(name)
+        return next(
+            (one.rating for one in reversed(given) if (one.call, one.actor) == whose), "none"
+        )
 
     def drop(self, lane: str) -> None:
         """Drop a session that has ended from the cache."""

@@ -342,12 +342,15 @@ CREATE TABLE outbox (
     most INTEGER,
     handle_key TEXT,
     handle_number INTEGER,
-    last INTEGER NOT NULL DEFAULT 0
+    last INTEGER NOT NULL DEFAULT 0,
+    vanish_s REAL NOT NULL DEFAULT 0
 );
 CREATE INDEX outbox_message ON outbox (message_id);
 CREATE INDEX outbox_open ON outbox (platform, chat_id, seq) WHERE state NOT IN ('sent', 'dead');
 CREATE INDEX outbox_unsettled ON outbox (platform, seq) WHERE state = 'unknown' AND held = 0;
 CREATE INDEX outbox_dead ON outbox (ended_at) WHERE state = 'dead';
+CREATE INDEX outbox_vanishing ON outbox (platform, ended_at) WHERE vanish_s > 0;
+CREATE INDEX outbox_posted ON outbox (platform_message_id) WHERE platform_message_id IS NOT NULL;
 
 -- The further messages of a delivery, one row each; the delivery counts them. One without an id may
 -- have been posted.
@@ -357,6 +360,14 @@ CREATE TABLE outbox_more (
     platform_message_id TEXT,
     PRIMARY KEY (delivery, number)
 ) WITHOUT ROWID;
+
+-- The platform's ids of the further messages of a delivery that has more than one.
+CREATE TABLE outbox_parts (
+    platform_message_id TEXT NOT NULL,
+    delivery TEXT NOT NULL,
+    PRIMARY KEY (platform_message_id, delivery)
+) WITHOUT ROWID;
+CREATE INDEX outbox_parts_delivery ON outbox_parts (delivery);
 
 -- Questions to a person before a tool may run.
 CREATE TABLE approvals (
@@ -379,6 +390,25 @@ CREATE TABLE approvals (
 ) WITHOUT ROWID;
 CREATE INDEX approvals_waiting ON approvals (lane) WHERE state = 'waiting';
 CREATE INDEX approvals_message ON approvals (message_id);
+
+-- The answers that are shown as buttons under a message that asks: who may press them, what each of them
+-- says (sealed), until when, and what was pressed. `shown` is 1 once the message shows how it ended.
+CREATE TABLE offers (
+    id TEXT PRIMARY KEY,
+    delivery TEXT NOT NULL,
+    message_id TEXT NOT NULL,
+    platform TEXT NOT NULL,
+    lane TEXT NOT NULL,
+    who TEXT NOT NULL,
+    subject TEXT,
+    body INTEGER NOT NULL,
+    expires_at REAL NOT NULL,
+    chosen INTEGER,
+    chosen_by TEXT,
+    shown INTEGER NOT NULL DEFAULT 0
+) WITHOUT ROWID;
+CREATE INDEX offers_message ON offers (message_id);
+CREATE INDEX offers_open ON offers (platform) WHERE shown = 0;
 
 -- The timeline of every message, and one line for every call that is none.
 CREATE TABLE events (

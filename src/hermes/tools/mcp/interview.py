@@ -80,6 +80,18 @@ class Interview:
         """Whether a yes is an answer."""
         return not self._fields
 
+    @property
+    def options(self) -> tuple[tuple[str, str], ...]:
+        """The answers that can be pressed now, as what is shown and what a person would write.
+
+        Empty unless the next answer is one of a few words.
+        """
+        if not self._fields:
+            return (("Yes", "yes"), ("No", "no thanks"))
+        current = self._fields.get(self._left[0]) if self._left else None
+        words = () if current is None else _shown_words(current)
+        return (*words, ("No thanks", "no thanks")) if words else ()
+
     def hear(self, text: str) -> InterviewStep:
         """Return the next step after one message of the person."""
         if self._declines(text):
@@ -216,15 +228,30 @@ def _labels(field: Schema) -> dict[str, str]:
     """Return the choices by what a person may write for them: the value, or its title."""
     source = field.get("items") if isinstance(field.get("items"), Mapping) else field
     assert isinstance(source, Mapping)
-    labels: dict[str, str] = {}
+    labels = {_word(title): value for title, value in _titles(source)}
+    return labels | {_word(choice): choice for choice in choices_of(source)}
+
+
+def _shown_words(field: Schema) -> tuple[tuple[str, str], ...]:
+    """Return the values of a field that takes one of a few words, with their titles."""
+    if field.get("type") == "boolean":
+        return (("Yes", "yes"), ("No", "no"))
+    choices = choices_of(field)
+    if not choices or field.get("type") == "array":
+        return ()
+    titles = {value: word for word, value in _titles(field)}
+    return tuple((titles.get(choice, choice), choice) for choice in choices)
+
+
+def _titles(source: Schema) -> Iterable[tuple[str, str]]:
+    """Yield the title and the value of each choice that has a title."""
     titled = source.get("oneOf") or source.get("anyOf") or ()
     for item in titled if isinstance(titled, list) else ():
         if isinstance(item, Mapping) and isinstance(item.get("const"), str):
-            labels[_word(str(item.get("title", item["const"])))] = item["const"]
+            yield str(item.get("title", item["const"])), item["const"]
     values, names = source.get("enum"), source.get("enumNames")
     if isinstance(values, list) and isinstance(names, list):
-        labels |= {_word(str(name)): str(value) for value, name in zip(values, names, strict=False)}
-    return labels | {_word(choice): choice for choice in choices_of(source)}
+        yield from ((str(name), str(value)) for value, name in zip(values, names, strict=False))
 
 
 def _json_object(text: str) -> dict[str, Json] | None:

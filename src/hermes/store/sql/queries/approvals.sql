@@ -99,8 +99,8 @@ FROM approvals JOIN inbox ON inbox.id = approvals.message_id WHERE approvals.id 
 UPDATE approvals SET owner = ?2 WHERE id = ?1 AND state = 'waiting';
 
 -- name: open_question
--- Whose answer a question waits for, and what they have answered so far.
-SELECT inbox.person_id, approvals.answer
+-- Whose answer a question waits for, what they have answered so far, and the message whose tool asks.
+SELECT inbox.person_id, approvals.answer, inbox.id
 FROM approvals JOIN inbox ON inbox.id = approvals.message_id
 WHERE approvals.id = ?1 AND approvals.state = 'waiting' AND approvals.expires_at > ?2;
 

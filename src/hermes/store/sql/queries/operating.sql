@@ -50,7 +50,7 @@ SELECT max(ended_at) FROM (
 -- Replies that were given up or are held, the newest first.
 SELECT id, seq, message_id, person_id, target, body, state, purpose, platform_message_id, chunk,
     attempts, next_at, created_at, sending_at, failure, more, fresh, failed,
-    story, ended_at, stopped_by, most
+    story, ended_at, stopped_by, most, vanish_s
 FROM outbox WHERE seq IN (
     SELECT seq FROM outbox INDEXED BY outbox_dead
     WHERE state = 'dead' AND coalesce(failure, '') <> 'dropped' AND (?1 = '' OR platform = ?1)
@@ -65,7 +65,7 @@ ORDER BY seq DESC LIMIT ?2;
 -- One of them.
 SELECT id, seq, message_id, person_id, target, body, state, purpose, platform_message_id, chunk,
     attempts, next_at, created_at, sending_at, failure, more, fresh, failed,
-    story, ended_at, stopped_by, most
+    story, ended_at, stopped_by, most, vanish_s
 FROM outbox
 WHERE id = ?1 AND ((state = 'dead' AND coalesce(failure, '') <> 'dropped') OR (state = 'unknown' AND held = 1));
 

@@ -1,8 +1,9 @@
 -- name: insert
 -- A reply to send, or the final form of the preview that has the same id.
 INSERT INTO outbox (id, message_id, person_id, platform, chat_id, target, body, state, purpose,
-    next_at, created_at, ended_at)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?10, CASE CAST(?8 AS TEXT) WHEN 'sent' THEN CAST(?10 AS DOUBLE PRECISION) END)
+    next_at, created_at, ended_at, vanish_s)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?10, CASE CAST(?8 AS TEXT) WHEN 'sent' THEN CAST(?10 AS DOUBLE PRECISION) END,
+    ?11)
 ON CONFLICT (id) DO UPDATE SET body = excluded.body, created_at = excluded.created_at,
     next_at = excluded.next_at,
     state = CASE outbox.state WHEN 'preview' THEN excluded.state ELSE outbox.state END;
@@ -66,21 +67,21 @@ SELECT 1 FROM outbox WHERE id = ?1 AND platform_message_id IS NOT NULL;
 -- One delivery.
 SELECT id, seq, message_id, person_id, target, body, state, purpose, platform_message_id, chunk,
     attempts, next_at, created_at, sending_at, failure, more, fresh, failed,
-    story, ended_at, stopped_by, most
+    story, ended_at, stopped_by, most, vanish_s
 FROM outbox WHERE id = ?1;
 
 -- name: of_message
 -- The deliveries of a message.
 SELECT id, seq, message_id, person_id, target, body, state, purpose, platform_message_id, chunk,
     attempts, next_at, created_at, sending_at, failure, more, fresh, failed,
-    story, ended_at, stopped_by, most
+    story, ended_at, stopped_by, most, vanish_s
 FROM outbox WHERE message_id = ?1 ORDER BY seq;
 
 -- name: due
 -- What may be sent now: each chat's oldest open reply whose time has come, or is impossibly far away.
 SELECT id, seq, message_id, person_id, target, body, state, purpose, platform_message_id, chunk,
     attempts, next_at, created_at, sending_at, failure, more, fresh, failed,
-    story, ended_at, stopped_by, most
+    story, ended_at, stopped_by, most, vanish_s
 FROM outbox AS reply
 WHERE platform = ?1 AND state NOT IN ('sent', 'dead') AND state IN ('pending', 'retry')
     AND (next_at <= ?2 OR next_at > ?2 + ?4)
@@ -97,11 +98,18 @@ ORDER BY seq LIMIT ?3;
 SELECT min(next_at) FROM outbox
 WHERE platform = ?1 AND state NOT IN ('sent', 'dead') AND state IN ('pending', 'retry');
 
+-- name: sent_since
+-- Where and when the last messages of a platform were sent, and how many of each reply, the newest first.
+SELECT chat_id, sending_at, CASE WHEN chunk > 0 THEN chunk ELSE 1 END FROM outbox
+WHERE seq > coalesce((SELECT max(seq) FROM outbox), 0) - 10000
+    AND platform = ?1 AND sending_at > ?2
+ORDER BY sending_at DESC LIMIT ?3;
+
 -- name: unsettled
 -- Replies of which nobody knows whether they arrived and which policy may still settle.
 SELECT id, seq, message_id, person_id, target, body, state, purpose, platform_message_id, chunk,
     attempts, next_at, created_at, sending_at, failure, more, fresh, failed,
-    story, ended_at, stopped_by, most
+    story, ended_at, stopped_by, most, vanish_s
 FROM outbox
 WHERE platform = ?1 AND state = 'unknown' AND held = 0 AND body IS NOT NULL
 ORDER BY seq LIMIT 100;
@@ -136,6 +144,10 @@ UPDATE outbox SET chunk = ?2 + 1, platform_message_id = coalesce(platform_messag
     state = CASE WHEN ?4 = 1 THEN 'sent' ELSE 'pending' END,
     ended_at = CASE WHEN ?4 = 1 THEN CAST(?5 AS DOUBLE PRECISION) END, failure = NULL
 WHERE id = ?1 AND state = 'sending';
+
+-- name: add_part
+-- The platform's id of one more message of a delivery.
+INSERT INTO outbox_parts (platform_message_id, delivery) VALUES (?1, ?2) ON CONFLICT DO NOTHING;
 
 -- name: retry
 -- Try again later.

@@ -56,6 +56,14 @@ UNION ALL
 SELECT answer FROM approvals
 WHERE message_id = ?1 AND state <> 'waiting' AND answer IS NOT NULL;
 
+-- name: offer_bodies
+-- The bodies that the answers shown as buttons refer to.
+SELECT body FROM offers WHERE message_id = ?1;
+
+-- name: drop_offers
+-- Forget the answers that were shown as buttons.
+DELETE FROM offers WHERE message_id = ?1;
+
 -- name: drop_events
 -- Forget the timeline of a message.
 DELETE FROM events WHERE message_id = ?1;
@@ -64,6 +72,12 @@ DELETE FROM events WHERE message_id = ?1;
 -- Forget the further messages of deliveries that have ended.
 DELETE FROM outbox_more WHERE delivery IN (
     SELECT id FROM outbox WHERE message_id = ?1 AND state IN ('sent', 'dead') AND more > 0
+);
+
+-- name: drop_outbox_parts
+-- Forget the ids of further messages of deliveries that have ended.
+DELETE FROM outbox_parts WHERE delivery IN (
+    SELECT id FROM outbox WHERE message_id = ?1 AND state IN ('sent', 'dead')
 );
 
 -- name: drop_outbox

@@ -1,0 +1,73 @@
+"""Reads a reaction to a message of the bot: a thumb is feedback on an answer, or answers an approval.
+
+Every other reaction is passed over without a trace: people react to much.
+"""
+
+from collections.abc import Awaitable, Callable
+
+import msgspec
+
+from hermes.config import ApprovalSettings
+from hermes.errors import Forbidden, Skipped
+from hermes.message.event import MessageEvent, Reaction
+from hermes.message.parts import TextPart
+from hermes.message.thumbs import Thumb, thumb_of
+from hermes.people.access import Admission
+from hermes.ports.clock import Clock
+from hermes.ports.offers import PostedDelivery
+from hermes.ports.store import Store
+from hermes.tools.approvers import check_approver
+
+_WORDS: dict[Thumb, str] = {"up": "/approve", "down": "/deny"}
+
+
+class Reactions:
+    """Knows which reactions mean something."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        admission: Callable[[MessageEvent], Awaitable[Admission]],
+        approvals: ApprovalSettings,
+        clock: Clock,
+    ) -> None:
+        self._store = store
+        self._admission = admission
+        self._approvals = approvals
+        self._clock = clock
+
+    async def read(self, event: MessageEvent, reaction: Reaction) -> MessageEvent:
+        """Return the message that a reaction is; raises `Skipped` if it means nothing."""
+        thumb = thumb_of(reaction.emoji)
+        if thumb is None:
+            raise Skipped("a reaction that is no thumb means nothing")
+        source = event.source
+        posted = await self._store.offers.posted(
+            source.platform, source.chat_id, reaction.message_id
+        )
+        if posted is None:
+            raise Skipped("a reaction to what is no message of mine means nothing")
+        if not (await self._admission(event)).is_in:
+            raise Skipped("a reaction of somebody who is not let in means nothing")
+        says = await self._decision(event, posted, thumb)
+        if says is None and posted.purpose != "reply":
+            raise Skipped("a reaction to what is no answer means nothing")
+        parts = () if says is None or reaction.is_removed else (TextPart(says),)
+        return msgspec.structs.replace(event, parts=parts, addressed=True)
+
+    async def _decision(
+        self, event: MessageEvent, posted: PostedDelivery, thumb: Thumb
+    ) -> str | None:
+        """Return the command that a thumb stands for; None if it decides nothing."""
+        if not self._approvals.reactions or posted.approval is None:
+            return None
+        asked = await self._store.approvals.get(posted.approval)
+        if asked is None or asked.state != "waiting" or asked.expires_at <= self._clock.now():
+            return None
+        who = f"{event.source.platform}:{event.source.user_id}"
+        try:
+            check_approver(asked, who, settings=self._approvals)
+        except Forbidden as error:
+            raise Skipped(f"a reaction decides nothing here: {error}") from error
+        return f"{_WORDS[thumb]} {asked.id}"

@@ -1,0 +1,32 @@
+"""`/pair`: an admin lets somebody in who waits with a code, or refuses them."""
+
+from hermes.errors import HermesError
+from hermes.pipeline.services import TurnContext
+from hermes.pipeline.turn import Turn
+
+_USE = "Write /pair PLATFORM CODE, such as /pair telegram K7QM-4XWP, or /pair deny PLATFORM:USER."
+
+
+async def pair(turn: Turn, ctx: TurnContext, argument: str) -> str:
+    """Let in whoever was told a code, or make the code of somebody who waits worthless."""
+    services = ctx.services
+    first, _, rest = argument.partition(" ")
+    is_denial = first.lower() == "deny"
+    platform, _, user_id = rest.strip().partition(":") if is_denial else (first.lower(), "", rest)
+    if not platform or not user_id.strip():
+        return _USE
+
+    async def approve() -> str:
+        said, wakes = await services.reception.let_in(platform, user_id)
+        if wakes:
+            services.wake_outbox(platform)
+        return said
+
+    async def deny() -> str:
+        return await services.reception.refuse(platform, user_id.strip())
+
+    action, work = ("pairing.deny", deny) if is_denial else ("pairing.approve", approve)
+    try:
+        return await services.on_record(action, turn.person_id, work=work)
+    except HermesError as error:
+        return str(error)

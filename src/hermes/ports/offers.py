@@ -1,0 +1,79 @@
+"""Answers that are shown as buttons, and what happens to messages after they were posted.
+
+The value on a button is a reference to an offer, and says nothing: the store knows what it stands for,
+who may press it and until when. An offer is used once.
+"""
+
+from typing import Literal, Protocol
+
+import msgspec
+
+from hermes.ports.channel import Target
+
+# How an offer ended: by a press, by the decision about what it asks for, or because its time was up.
+OfferEnd = Literal["chosen", "approved", "denied", "expired"]
+
+
+class Offer(msgspec.Struct, frozen=True, kw_only=True):
+    """An offer as the store knows it: where it was made, and which message pressed it.
+
+    `says` is None once its person was erased.
+    """
+
+    id: str
+    platform: str
+    chat_id: str
+    lane: str
+    who: str
+    says: tuple[str, ...] | None
+    expires_at: float
+    subject: str | None = None
+    chosen_by: str | None = None
+
+
+class PostChange(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to happen to a message that is posted: it shows how its question ended, or it is deleted.
+
+    `text` is what it says, and `chosen` the answer that was pressed, if one was.
+    """
+
+    delivery: str
+    message_id: str
+    target: Target
+    platform_message_id: str
+    kind: Literal["end", "delete"]
+    offer: str = ""
+    text: str = ""
+    ended: OfferEnd | None = None
+    chosen: str = ""
+
+
+class PostedDelivery(msgspec.Struct, frozen=True):
+    """A delivery that a posted message belongs to, the message that it answers, and what it asks for."""
+
+    delivery: str
+    message_id: str
+    purpose: str
+    approval: str | None = None
+
+
+class OfferStore(Protocol):
+    """Offers, and messages that are posted."""
+
+    async def posted(
+        self, platform: str, chat_id: str, platform_message_id: str
+    ) -> PostedDelivery | None:
+        """Return what a posted message belongs to, by the platform's id of it."""
+        ...
+
+    async def get(self, offer_id: str) -> Offer | None:
+        """Return one offer."""
+        ...
+
+    async def changes(self, platform: str, now: float, *, limit: int) -> tuple[PostChange, ...]:
+        """Return which messages of a platform are to be changed now."""
+        ...
+
+    async def changed(self, change: PostChange) -> None:
+        """Say that a message was changed, or that it is left as it is."""
+        ...
