@@ -109,7 +109,7 @@ def unusable_platforms(settings: Settings, registry: Registry, *, clock: Clock) 
     client = make_client(settings)
     with TemporaryDirectory(prefix="hermes-channel-") as folder:
         media_cache = MediaCache(Path(folder) / "media", client)
-        for name in (name for name, one in settings.platforms.items() if one.enabled):
+        for name in (name for name, one in settings.channels.items() if one.enabled):
             try:
                 make_one(
                     name,

@@ -8,10 +8,12 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Protocol, TypeVar
 
+import msgspec
 import structlog
 
 from hermes.control.status import ChannelStatus, ConnectionState
 from hermes.errors import ConfigurationError, HermesError
+from hermes.message.channel_name import account_of
 from hermes.message.event import MessageEvent
 from hermes.outbox.alarm import Sleep
 from hermes.outbox.traffic import Traffic
@@ -181,7 +183,7 @@ class ChannelConnection:
 
     async def _heard(self, event: MessageEvent) -> Acceptance:
         self._traffic.came(self._channel.name)
-        return await self._accept(event)
+        return await self._accept(_came_by(event, self._channel.name))
 
     async def _stand(self) -> None:
         """Watch the connection; raise what ended it."""
@@ -295,6 +297,17 @@ class _ConnectionEnded(HermesError):
     """The channel reports that its connection is lost, without a reason."""
 
     code = "connection_ended"
+
+
+def _came_by(event: MessageEvent, channel: str) -> MessageEvent:
+    """Return an event with the name of its channel: the adapter may know only that of the platform.
+
+    A reply goes where its event says that it came from, so no other bot can send it.
+    """
+    if event.source.platform == channel or not account_of(channel):
+        return event
+    source = msgspec.structs.replace(event.source, platform=channel)
+    return msgspec.structs.replace(event, source=source, account=account_of(channel))
 
 
 async def _gone(channel: LiveChannel) -> None:

@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_
 from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
-from hermes.config.section import Means, Name, OrNames, Section, descriptions, names_a_secret
+from hermes.config.section import (
+    AccountName,
+    ChannelKey,
+    Means,
+    Name,
+    OrNames,
+    Section,
+    descriptions,
+    names_a_secret,
+)
 from hermes.config.settings import Key, Settings
 from hermes.lazy import lazy
 from hermes.similar_words import nearest
@@ -23,6 +32,7 @@ else:
     SequenceMatcher = lazy("difflib:SequenceMatcher")
 
 ANY_NAME = "<name>"
+_WITHOUT_DOTS = (Name, ChannelKey, AccountName)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +138,7 @@ def _node(annotation: Any, metadata: tuple[Any, ...], **about: Any) -> Node:
         takes_names = any(isinstance(item, OrNames) for item in metadata)
         return Node(
             entry=_node(inside, ()),
-            has_dotted_names=names is not Name,
+            has_dotted_names=names not in _WITHOUT_DOTS,
             takes_names=takes_names,
             **about,
         )
@@ -184,8 +194,16 @@ def is_secret(key: Key) -> bool:
     """Whether the value at a key must never be shown."""
     node = node_at(key)
     if node is None or node.is_free:
-        return any(map(names_a_secret, key[2:]))
+        return any(map(names_a_secret, own_setting(key) or key[2:]))
     return node.is_secret
+
+
+def own_setting(key: Key) -> Key | None:
+    """Return the part of a key below a platform's or an account's `extra`; None for other keys."""
+    if key[:1] != ("platforms",):
+        return None
+    below = key[4:] if key[2:3] == ("accounts",) else key[2:]
+    return below[1:] if below[:1] == ("extra",) else None
 
 
 def dotted(key: Key) -> str:

@@ -221,7 +221,7 @@ def _full_text(source: Source, wait_s: float) -> str:
 def _pairing_text(source: Source, code: str, *, valid_s: float) -> str:
     return (
         f"I do not know you yet. Your pairing code is {spoken(code)}: give it to the operator of "
-        f"this gateway. They let you in with `hermes pair approve {source.platform} {spoken(code)}`, "
+        f"this gateway. They let you in with `hermes pair approve {source.sender[0]} {spoken(code)}`, "
         f"within {how_long(valid_s)}. You are {_name(source)} here."
     )
 
@@ -234,7 +234,7 @@ def _signup_text(source: Source) -> str:
 
 
 def _name(source: Source) -> str:
-    return f"{source.platform}:{source.user_id}"
+    return source.sender_name
 
 
 _LINK_VALID_S = 900.0

@@ -228,8 +228,13 @@ def reads() -> frozenset[tuple[type[Section], str]]:
 
 
 def own_fields(one: type[Section]) -> list[str]:
-    """Return the fields that a section declares itself; those it inherits are its base's."""
-    return [field for field in one.model_fields if field in one.__annotations__]
+    """Return the fields that a section declares itself; those it inherits are its base's, also
+    with another default.
+    """
+    inherited = {
+        field for base in one.__mro__[1:] if issubclass_of(base) for field in base.model_fields
+    }
+    return [field for field in one.model_fields if field not in inherited]
 
 
 def fields() -> list[tuple[str, str]]:
