@@ -13,7 +13,7 @@ import structlog
 
 from hermes.control.status import ChannelStatus, ConnectionState
 from hermes.errors import ConfigurationError, HermesError
-from hermes.message.channel_name import account_of
+from hermes.message.channel_name import account_of, platform_of, settings_place
 from hermes.message.event import MessageEvent
 from hermes.outbox.alarm import Sleep
 from hermes.outbox.traffic import Traffic
@@ -234,9 +234,11 @@ class ChannelConnection:
 
     def _deaf(self, error: Exception) -> None:
         self._is_deaf = True
-        self._note = f"connected, but not receiving: {_words(error)}"
+        self._note = f"connected, but not receiving: {_words(error, self._channel.name)}"
         self._code = _code(error)
-        _log.error("channel_deaf", channel=self._channel.name, problem=_words(error))
+        _log.error(
+            "channel_deaf", channel=self._channel.name, problem=_words(error, self._channel.name)
+        )
         self._listener.changed()
 
     def _hears(self) -> None:
@@ -249,7 +251,7 @@ class ChannelConnection:
         """Record what ended the connection or the attempt."""
         was_connected = self._state == "connected"
         self._stands(state, error)
-        name, problem = self._channel.name, _words(error)
+        name, problem = self._channel.name, _words(error, self._channel.name)
         if was_connected:
             self._listener.lost(name)
         # A connect that failed half-way may have left something open.
@@ -266,7 +268,7 @@ class ChannelConnection:
     def _stands(self, state: ConnectionState, error: Exception | None = None) -> None:
         self._state = state
         self._is_deaf = False
-        self._note = None if error is None else _words(error)
+        self._note = None if error is None else _words(error, self._channel.name)
         self._code = None if error is None else _code(error)
 
     async def _disconnect(self) -> None:
@@ -315,8 +317,10 @@ async def _gone(channel: LiveChannel) -> None:
     raise _ConnectionEnded("the connection has ended")
 
 
-def _words(error: Exception) -> str:
-    return str(error) or type(error).__name__
+def _words(error: Exception, channel: str) -> str:
+    """Return what an error says, with the settings of the channel's own account."""
+    told = str(error) or type(error).__name__
+    return told.replace(f"{settings_place(platform_of(channel))}.", f"{settings_place(channel)}.")
 
 
 def _code(error: Exception) -> str:

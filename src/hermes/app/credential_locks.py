@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from hermes.config import Settings
 from hermes.errors import ConfigurationError
@@ -50,9 +51,13 @@ def _credentials(settings: Settings, registry: Registry) -> Iterator[tuple[str, 
     """Yield every enabled channel that has a credential to lock, its setting and its value."""
     for name, chosen in settings.channels.items():
         platform = registry.platforms.get(platform_of(name)) if chosen.enabled else None
-        setting = "" if platform is None else platform.manifest.auth.lock
-        given = chosen.extra.get(setting) if setting else None
-        reveal = getattr(given, "get_secret_value", None)
-        credential = str(reveal() if callable(reveal) else given or "").strip()
-        if credential:
-            yield name, setting, credential
+        names = [] if platform is None else platform.manifest.auth.lock.split()
+        values = [_text(chosen.extra.get(one)) for one in names]
+        if values and values[-1]:
+            yield name, names[-1], "\0".join(values)
+
+
+# Any: what a setting holds is its manifest's business.
+def _text(given: Any) -> str:
+    reveal = getattr(given, "get_secret_value", None)
+    return str(reveal() if callable(reveal) else given or "").strip()

@@ -195,7 +195,9 @@ def is_secret(key: Key) -> bool:
     node = node_at(key)
     if node is None or node.is_free:
         return any(map(names_a_secret, own_setting(key) or key[2:]))
-    return node.is_secret
+    # What was written in place of a table of accounts may be an account's settings.
+    in_place_of_account = key[:1] == ("platforms",) and key[2:3] == ("accounts",)
+    return node.is_secret or (in_place_of_account and any(map(names_a_secret, key[3:4])))
 
 
 def own_setting(key: Key) -> Key | None:

@@ -73,7 +73,10 @@ class ManifestSetting(SettingRules, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class Auth(msgspec.Struct, frozen=True, kw_only=True):
-    """How both sides authenticate; `lock` names the setting that one process may use at a time."""
+    """How both sides authenticate; `lock` names the setting that one process may use at a time.
+
+    Settings that it is one credential only together with, such as a server, come before it.
+    """
 
     scheme: str
     webhook: str = ""
