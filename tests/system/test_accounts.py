@@ -172,7 +172,7 @@ async def test_two_bots_of_each_platform_answer_each_for_itself_also_after_a_kil
     assert {name: one.rejections for name, one in here.platforms.items()} == dict.fromkeys(
         names, ()
     )
-    assert {one["platform"]: one["agent"] for one in sessions} == {
+    assert {one["platform"]: one["key"].split(":")[1] for one in sessions} == {
         name: "seller" if "/" in name else "main" for name in names
     }
 

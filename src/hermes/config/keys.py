@@ -13,6 +13,7 @@ from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
 from hermes.config.section import (
+    NAME_MEANING,
     AccountName,
     ChannelKey,
     Means,
@@ -51,6 +52,8 @@ class Node:
     is_list: bool = False
     is_number: bool = False
     may_be_none: bool = False
+    names: str = NAME_MEANING
+    """The names that its entries may have, in words."""
     has_dotted_names: bool = False
     """Whether the name of an entry may have dots, as those of models do."""
     takes_names: bool = False
@@ -138,6 +141,7 @@ def _node(annotation: Any, metadata: tuple[Any, ...], **about: Any) -> Node:
         takes_names = any(isinstance(item, OrNames) for item in metadata)
         return Node(
             entry=_node(inside, ()),
+            names=_expected(names),
             has_dotted_names=names not in _WITHOUT_DOTS,
             takes_names=takes_names,
             **about,
@@ -188,6 +192,12 @@ def node_at(key: Key) -> Node | None:
             return None
         node = node.child(name)
     return node
+
+
+def names_at(key: Key) -> str:
+    """Return the names that the entries of a table may have, in words."""
+    node = node_at(key)
+    return NAME_MEANING if node is None else node.names
 
 
 def is_secret(key: Key) -> bool:

@@ -137,7 +137,7 @@ class Reception:
             return AccessNotice(text, "what was sent is not a code")
         settled = await self._pairing.use_link_code(
             code_given,
-            platform=source.platform,
+            platform=source.sender[0],
             user_id=source.user_id,
             message_id=message_id,
             at=now,
@@ -166,7 +166,7 @@ class Reception:
         limits, now = self._pairing_limits, self._clock.now()
         code = make_code(self._random_bytes, limits.length)
         ask = PairingAsk(
-            platform=source.platform,
+            platform=source.sender[0],
             user_id=source.user_id,
             person_id=person_id,
             message_id=message_id,
