@@ -16,7 +16,7 @@ from hermes.testing.irc.server import IrcStandIn
 from hermes.testing.model_server import ModelServer
 from hermes.testing.slack.platform import SlackStandIn
 from hermes.testing.stand_in import PersonMessage, StandIn
-from hermes.testing.telegram.server import TelegramStandIn
+from hermes.testing.telegram.platform import TelegramStandIn
 from hermes.testing.webhook.machine import MachineStandIn
 from tests.system.live import Live, live_gateway, run_command, with_model
 

@@ -13,7 +13,7 @@ import structlog
 
 from hermes.control.status import ChannelStatus, ConnectionState
 from hermes.errors import ConfigurationError, HermesError
-from hermes.message.channel_name import account_of, platform_of, settings_place
+from hermes.message.channel_name import account_of, at_account
 from hermes.message.event import MessageEvent
 from hermes.outbox.alarm import Sleep
 from hermes.outbox.traffic import Traffic
@@ -319,8 +319,7 @@ async def _gone(channel: LiveChannel) -> None:
 
 def _words(error: Exception, channel: str) -> str:
     """Return what an error says, with the settings of the channel's own account."""
-    told = str(error) or type(error).__name__
-    return told.replace(f"{settings_place(platform_of(channel))}.", f"{settings_place(channel)}.")
+    return at_account(str(error) or type(error).__name__, channel)
 
 
 def _code(error: Exception) -> str:

@@ -19,7 +19,7 @@ from hermes.app.unusable import UnusableChannel
 from hermes.config import Settings
 from hermes.config.chat_settings import RateSettings
 from hermes.errors import ConfigurationError, HermesError
-from hermes.message.channel_name import account_of, platform_of, settings_place
+from hermes.message.channel_name import account_of, at_account, platform_of, settings_place
 from hermes.message.ids import make_id
 from hermes.net.client import HttpClient
 from hermes.outbox.returns import take_arrivals, take_returns
@@ -102,7 +102,7 @@ async def make_push_channels(
                 arrived=take_arrivals(name, outbox, clock=clock),
             )
         except HermesError as error:
-            return _unusable(name, str(error), registry)
+            return _unusable(name, at_account(str(error), name), registry)
 
     enabled = [name for name, chosen in settings.channels.items() if chosen.enabled]
     return {name: await make(name) for name in enabled}

@@ -44,3 +44,13 @@ def settings_key(channel: str) -> tuple[str, ...]:
 def settings_place(channel: str) -> str:
     """Return where the settings of a channel are, as a dotted key."""
     return ".".join(settings_key(channel))
+
+
+def at_account(told: str, channel: str) -> str:
+    """Return an error text with the settings of a channel's account: adapters name the platform's."""
+    place = settings_place(channel)
+    return (
+        told
+        if place in told
+        else told.replace(f"{settings_place(platform_of(channel))}.", f"{place}.")
+    )

@@ -56,17 +56,17 @@ def read_account(setup: ChannelSetup) -> MetaAccount:
     for name in _NEEDED_DIALOG if is_dialog else _NEEDED:
         if name in given and not given[name]:
             raise ConfigurationError(
-                f"platforms.{setup.name}.{name}: expected a value, found none; without it messages can "
-                f"be neither proven nor sent. Set it (docs/channels/{setup.name}.md)"
+                f"platforms.{setup.platform}.{name}: expected a value, found none; without it messages can "
+                f"be neither proven nor sent. Set it (docs/channels/{setup.platform}.md)"
             )
     base = str(given["base_url"] or (_DIALOG_URL if is_dialog else _META_URL))
     if not base.startswith(("https://", "http://")):
         raise ConfigurationError(
-            f"platforms.{setup.name}.base_url: expected an http or https address, found {base[:60]!r}"
+            f"platforms.{setup.platform}.base_url: expected an http or https address, found {base[:60]!r}"
         )
     names = ("app_secret", "verify_token", "webhook_secret")
     account = MetaAccount(
-        platform=setup.name,
+        platform=setup.platform,
         base_url=base,
         secrets={name: str(given.get(name) or "") for name in names},
         webhook=setup.rows.webhook or WebhookRow(),
