@@ -7,15 +7,16 @@ from typing import Protocol
 import msgspec
 
 from hermes.agents.definition import Definition, define, read_document
-from hermes.config import AgentRuleSettings, AgentSettings, conditions
+from hermes.config import AgentRuleSettings, AgentSettings, ChannelSettings, conditions
 from hermes.errors import AgentNotReady, AgentUnavailable, NotFound
+from hermes.message.channel_name import settings_place
 from hermes.message.event import MessageEvent
 from hermes.message.source import Source
 from hermes.ports.adapter import NATIVE, AdapterAgent
 from hermes.ports.agents import AgentRecord, AgentState, AgentVersion
 
 _PERSON_ID = "p_"
-_CLOSENESS = ("person", "thread", "chat", "guild", "chat_type", "platform")
+_CLOSENESS = ("person", "thread", "chat", "guild", "chat_type", "channel", "platform")
 _Fits = Callable[[str, Source, str | None], bool]
 _DEFINITIONS_KEPT = 1_000
 _PREPARED_S = 1.0
@@ -29,9 +30,9 @@ _WHY_NOT: Mapping[AgentState, str] = MappingProxyType(
 
 
 class AgentRule(msgspec.Struct, frozen=True, kw_only=True):
-    """One rule: its name, its agent, and its conditions on a message."""
+    """One rule: where it is in the settings, its agent, and its conditions on a message."""
 
-    name: str
+    place: str
     agent: str
     asks: tuple[tuple[str, str], ...]
 
@@ -41,13 +42,20 @@ class AgentRule(msgspec.Struct, frozen=True, kw_only=True):
         return any(field == "person" and _is_person_id(value) for field, value in self.asks)
 
 
-def rules_of(settings: Mapping[str, AgentRuleSettings]) -> tuple[AgentRule, ...]:
-    """Return the configured rules, the most specific first."""
+def rules_of(
+    settings: Mapping[str, AgentRuleSettings], channels: Mapping[str, ChannelSettings]
+) -> tuple[AgentRule, ...]:
+    """Return the configured rules, the most specific first; a channel's own agent is one of them."""
     rules = [
-        AgentRule(name=name, agent=rule.agent or "", asks=conditions(rule))
+        AgentRule(place=f"agent_rules.{name}", agent=rule.agent or "", asks=conditions(rule))
         for name, rule in settings.items()
     ]
-    return tuple(sorted(rules, key=_distance))
+    own = [
+        AgentRule(place=settings_place(name), agent=chosen.agent, asks=(("channel", name),))
+        for name, chosen in channels.items()
+        if chosen.agent is not None
+    ]
+    return tuple(sorted((*rules, *own), key=_distance))
 
 
 def choose(
@@ -73,7 +81,7 @@ def _distance(rule: AgentRule) -> tuple[bool, ...]:
 def _is_person(value: str, source: Source, person_id: str | None) -> bool:
     if _is_person_id(value):
         return value == person_id
-    return value == f"{source.platform}:{source.user_id}"
+    return value == source.sender_name
 
 
 def _is_person_id(value: str) -> bool:
@@ -91,7 +99,8 @@ _FITS: Mapping[str, _Fits] = {
     "chat": lambda value, source, _: value in (source.chat_id, source.parent_chat_id),
     "guild": lambda value, source, _: source.guild_id == value,
     "chat_type": _is_chat_type,
-    "platform": lambda value, source, _: source.platform == value,
+    "channel": lambda value, source, _: source.platform == value,
+    "platform": lambda value, source, _: value in (source.platform, source.sender[0]),
 }
 
 
@@ -163,11 +172,12 @@ class Roster:
         *,
         default: str,
         rules: Mapping[str, AgentRuleSettings] | None = None,
+        channels: Mapping[str, ChannelSettings] | None = None,
         stored: StoredAgents | None = None,
     ) -> None:
         self._agents = {key: Agent(key, settings, key) for key, settings in agents.items()}
         self._default = default
-        self._rules = rules_of(rules or {})
+        self._rules = rules_of(rules or {}, channels or {})
         self._stored = stored
         # The settings of versions by agent and number.
         self._definitions: dict[tuple[str, int], Definition] = {}

@@ -477,9 +477,7 @@ def _connections(
         rights=make_rights(settings, registry, home=context.home, clock=context.clock),
         plugins=plugged_platforms(settings, registry),
         breaker=core.push.breaker_of,
-        connect_timeouts_s={
-            name: one.connect_timeout_s for name, one in settings.platforms.items()
-        },
+        connect_timeouts_s={name: one.connect_timeout_s for name, one in settings.channels.items()},
     )
 
 

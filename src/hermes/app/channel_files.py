@@ -9,6 +9,7 @@ import structlog
 
 from hermes.durable_file import sync_folder
 from hermes.errors import ConfigurationError
+from hermes.message.channel_name import settings_place
 from hermes.ports.channel_state import ChannelState, PlatformState
 
 _FOLDER: Final = "channels"
@@ -24,7 +25,7 @@ async def open_state(platform: str, states: ChannelState, *, home: Path) -> Plat
             await _take_over(path, state)
     except OSError as error:
         raise ConfigurationError(
-            f"platforms.{platform}: cannot move {error.filename or folder} into the store "
+            f"{settings_place(platform)}: cannot move {error.filename or folder} into the store "
             f"({error.strerror}). Let the gateway's user read and delete it, or delete it: the "
             "channel then starts without what it remembers"
         ) from error

@@ -26,6 +26,7 @@ from hermes.channel_kit.memory_state import MemoryChannelState
 from hermes.config import Settings
 from hermes.errors import HermesError, Overloaded
 from hermes.media.cache import MediaCache
+from hermes.message.channel_name import at_account
 from hermes.message.event import MessageEvent
 from hermes.plugins.manifest import Manifest, load_manifest
 from hermes.plugins.registry import Registry
@@ -97,7 +98,7 @@ async def try_channel(
     except TimeoutError:
         problem: str | None = f"no connection within {_LONGEST_S:g} s"
     except HermesError as error:
-        problem = str(error)
+        problem = at_account(str(error), platform)
     else:
         problem = None
     return ConnectionResult(platform=platform, seconds=clock.monotonic() - began, problem=problem)
@@ -109,7 +110,7 @@ def unusable_platforms(settings: Settings, registry: Registry, *, clock: Clock) 
     client = make_client(settings)
     with TemporaryDirectory(prefix="hermes-channel-") as folder:
         media_cache = MediaCache(Path(folder) / "media", client)
-        for name in (name for name, one in settings.platforms.items() if one.enabled):
+        for name in (name for name, one in settings.channels.items() if one.enabled):
             try:
                 make_one(
                     name,
@@ -121,7 +122,7 @@ def unusable_platforms(settings: Settings, registry: Registry, *, clock: Clock) 
                     media_cache=media_cache,
                 )
             except HermesError as error:
-                found[name] = str(error)
+                found[name] = at_account(str(error), name)
     return found
 
 

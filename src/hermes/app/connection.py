@@ -8,10 +8,12 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Protocol, TypeVar
 
+import msgspec
 import structlog
 
 from hermes.control.status import ChannelStatus, ConnectionState
 from hermes.errors import ConfigurationError, HermesError
+from hermes.message.channel_name import account_of, at_account
 from hermes.message.event import MessageEvent
 from hermes.outbox.alarm import Sleep
 from hermes.outbox.traffic import Traffic
@@ -182,7 +184,7 @@ class ChannelConnection:
 
     async def _heard(self, event: MessageEvent) -> Acceptance:
         self._traffic.came(self._channel.name)
-        return await self._accept(event)
+        return await self._accept(_came_by(event, self._channel.name))
 
     async def _stand(self) -> None:
         """Watch the connection; raise what ended it."""
@@ -233,9 +235,11 @@ class ChannelConnection:
 
     def _deaf(self, error: Exception) -> None:
         self._is_deaf = True
-        self._note = f"connected, but not receiving: {_words(error)}"
+        self._note = f"connected, but not receiving: {_words(error, self._channel.name)}"
         self._code = _code(error)
-        _log.error("channel_deaf", channel=self._channel.name, problem=_words(error))
+        _log.error(
+            "channel_deaf", channel=self._channel.name, problem=_words(error, self._channel.name)
+        )
         self._listener.changed()
 
     def _hears(self) -> None:
@@ -248,7 +252,7 @@ class ChannelConnection:
         """Record what ended the connection or the attempt."""
         was_connected = self._state == "connected"
         self._stands(state, error)
-        name, problem = self._channel.name, _words(error)
+        name, problem = self._channel.name, _words(error, self._channel.name)
         if was_connected:
             self._listener.lost(name)
         # A connect that failed half-way may have left something open.
@@ -265,7 +269,7 @@ class ChannelConnection:
     def _stands(self, state: ConnectionState, error: Exception | None = None) -> None:
         self._state = state
         self._is_deaf = False
-        self._note = self._identity() if error is None else _words(error)
+        self._note = self._identity() if error is None else _words(error, self._channel.name)
         self._code = None if error is None else _code(error)
 
     def _identity(self) -> str | None:
@@ -304,13 +308,25 @@ class _ConnectionEnded(HermesError):
     code = "connection_ended"
 
 
+def _came_by(event: MessageEvent, channel: str) -> MessageEvent:
+    """Return an event with the name of its channel: the adapter may know only that of the platform.
+
+    A reply goes where its event says that it came from, so no other bot can send it.
+    """
+    if event.source.platform == channel or not account_of(channel):
+        return event
+    source = msgspec.structs.replace(event.source, platform=channel)
+    return msgspec.structs.replace(event, source=source, account=account_of(channel))
+
+
 async def _gone(channel: LiveChannel) -> None:
     await channel.lost()
     raise _ConnectionEnded("the connection has ended")
 
 
-def _words(error: Exception) -> str:
-    return str(error) or type(error).__name__
+def _words(error: Exception, channel: str) -> str:
+    """Return what an error says, with the settings of the channel's own account."""
+    return at_account(str(error) or type(error).__name__, channel)
 
 
 def _code(error: Exception) -> str:

@@ -1,8 +1,12 @@
-"""The credentials of the enabled platforms that only one process of this machine may use."""
+"""The credentials of the enabled channels that only one process of this machine may use, once."""
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from hermes.config import Settings
+from hermes.errors import ConfigurationError
+from hermes.message.channel_name import platform_of, settings_place
 from hermes.ops.credential_locks import CredentialLock, default_folder
 from hermes.plugins.registry import Registry
 from hermes.ports.clock import Clock
@@ -11,22 +15,49 @@ from hermes.ports.clock import Clock
 def make_rights(
     settings: Settings, registry: Registry, *, home: Path, clock: Clock
 ) -> dict[str, CredentialLock]:
-    """Return the lock of every enabled platform whose manifest names a credential to lock."""
+    """Return the lock of every enabled channel whose manifest names a credential to lock."""
     folder = settings.process.lock_dir or default_folder()
-    made: dict[str, CredentialLock] = {}
-    for name, chosen in settings.platforms.items():
-        platform = registry.platforms.get(name) if chosen.enabled else None
-        setting = "" if platform is None else platform.manifest.auth.lock
-        given = chosen.extra.get(setting) if setting else None
-        reveal = getattr(given, "get_secret_value", None)
-        credential = str(reveal() if callable(reveal) else given or "").strip()
-        if credential:
-            made[name] = CredentialLock(
-                folder,
-                credential,
-                platform=name,
-                setting=f"platforms.{name}.{setting}",
-                home=home,
-                clock=clock,
+    return {
+        name: CredentialLock(
+            folder,
+            credential,
+            platform=platform_of(name),
+            setting=f"{settings_place(name)}.{setting}",
+            home=home,
+            clock=clock,
+        )
+        for name, setting, credential in _credentials(settings, registry)
+    }
+
+
+def check_shared(channel: str, settings: Settings, registry: Registry) -> None:
+    """Raise `ConfigurationError` if another channel of the platform has a channel's credential.
+
+    Two bots with one credential would take each other's messages. The one that comes first in the
+    configuration keeps it.
+    """
+    first: dict[tuple[str, str], str] = {}
+    for name, setting, credential in _credentials(settings, registry):
+        other = first.setdefault((platform_of(name), credential), name)
+        if name == channel and other != name:
+            raise ConfigurationError(
+                f"{settings_place(name)}.{setting}: it is the same credential as that of {other} "
+                f"({settings_place(other)}.{setting}), and each bot needs its own. Set another one, or "
+                f"set {settings_place(name)}.enabled to false"
             )
-    return made
+
+
+def _credentials(settings: Settings, registry: Registry) -> Iterator[tuple[str, str, str]]:
+    """Yield every enabled channel that has a credential to lock, its setting and its value."""
+    for name, chosen in settings.channels.items():
+        platform = registry.platforms.get(platform_of(name)) if chosen.enabled else None
+        names = [] if platform is None else platform.manifest.auth.lock.split()
+        values = [_text(chosen.extra.get(one)) for one in names]
+        if values and values[-1]:
+            yield name, names[-1], "\0".join(values)
+
+
+# Any: what a setting holds is its manifest's business.
+def _text(given: Any) -> str:
+    reveal = getattr(given, "get_secret_value", None)
+    return str(reveal() if callable(reveal) else given or "").strip()

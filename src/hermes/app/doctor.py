@@ -45,6 +45,7 @@ from hermes.control.doctor import (
 from hermes.control.models import ModelLine
 from hermes.control.status import ChannelStatus, StoreStatus
 from hermes.errors import ConfigurationError, HermesError
+from hermes.message.channel_name import platform_of
 from hermes.ops.backup_marks import last_backup
 from hermes.ops.doctor_home import (
     clock_check,
@@ -346,12 +347,15 @@ def _channel_checks(loaded: LoadedConfig, states: tuple[ChannelStatus, ...]) -> 
     known = (*built_in(), *registry.platforms)
     problems = unusable_platforms(loaded.settings, registry, clock=SystemClock())
     yield from channel_checks(loaded.settings, known, states, problems=problems)
-    on = [name for name, one in loaded.settings.platforms.items() if one.enabled]
+    on = [name for name, one in loaded.settings.channels.items() if one.enabled]
     own = {
-        name: load_manifest(one.package, one.file) for name, one in built_in().items() if name in on
+        name: load_manifest(one.package, one.file)
+        for name, one in built_in().items()
+        if name in map(platform_of, on)
     }
-    others = {name: registry.platforms[name].manifest for name in on if name in registry.platforms}
-    yield from risk_checks(loaded.settings, {**own, **others})
+    manifests = {**own, **{name: one.manifest for name, one in registry.platforms.items()}}
+    used = {name: manifests[platform_of(name)] for name in on if platform_of(name) in manifests}
+    yield from risk_checks(loaded.settings, used)
     yield from plugin_checks(loaded.settings.plugins, installed_plugins())
 
 

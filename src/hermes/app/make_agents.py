@@ -20,6 +20,7 @@ def make_roster(store: Store, settings: Settings) -> Roster:
         settings.agents,
         default=settings.default_agent,
         rules=settings.agent_rules,
+        channels=settings.channels,
         stored=store.agents,
     )
 

@@ -42,10 +42,10 @@ def make_send_operations(
     adopt: AdoptFile | None = None,
 ) -> SendOperations:
     """Return the functions for operators' messages; the running gateway sends what is stored."""
-    pushed = [name for name, platform in settings.platforms.items() if platform.enabled]
+    pushed = [name for name, chosen in settings.channels.items() if chosen.enabled]
     homes = {
         name: platform.home_channel
-        for name, platform in settings.platforms.items()
+        for name, platform in settings.channels.items()
         if platform.home_channel is not None and name in pushed
     }
     agents = tuple(settings.agents)
@@ -116,7 +116,7 @@ def make_courier(
     pushed = [name for name, item in channels.items() if item.capabilities.delivery == "push"]
     homes = {
         name: platform.home_channel
-        for name, platform in settings.platforms.items()
+        for name, platform in settings.channels.items()
         if platform.home_channel is not None and name in channels
     }
     return OutboxCourier(

@@ -17,6 +17,7 @@ from hermes.inbox.pre_dispatch import PreDispatch
 from hermes.inbox.presses import Presses
 from hermes.inbox.reactions import Reactions
 from hermes.memory.session_context import platform_block
+from hermes.message.channel_name import of_channel
 from hermes.message.event import MessageEvent
 from hermes.message.ids import MakeId
 from hermes.message.outcome import BusyPolicy, DeliveryState
@@ -34,7 +35,7 @@ from hermes.pipeline.session_context import no_news
 from hermes.pipeline.session_keep import SessionKeep
 from hermes.pipeline.targets import reply_id
 from hermes.pipeline.turn_hooks import TurnHooks
-from hermes.ports.channel import Acceptance, Buttons, Channel
+from hermes.ports.channel import Acceptance, Buttons, Capabilities, Channel
 from hermes.ports.clock import Clock
 from hermes.ports.command import ChatCommand
 from hermes.ports.hooks import DISPATCH
@@ -315,9 +316,10 @@ def _works_in(terminal: Terminal | None) -> Callable[[str], bool]:
 
 def _previewer(base: CoreBase) -> OutboxPreviewer:
     settings, shared = base.settings, base.push.shared
+    channels = settings.channels
 
     def transport(platform: str) -> Wanted:
-        chosen = settings.platforms.get(platform)
+        chosen = channels.get(platform)
         return (chosen.streaming if chosen else None) or settings.streaming.transport
 
     return OutboxPreviewer(
@@ -406,13 +408,13 @@ def _merging(settings: Settings, channels: Mapping[str, Channel]) -> frozenset[s
     By default, programs and people who wait for their own reply get it.
     """
     busy = settings.busy
-    return frozenset(
-        name
-        for name, item in channels.items()
-        if busy.merge_platforms.get(
-            name, busy.merge_follow_ups and _is_push(item) and item.capabilities.answers
-        )
-    )
+
+    def merges(name: str, capabilities: Capabilities) -> bool:
+        chosen = of_channel(busy.merge_platforms, name)
+        is_chat = capabilities.delivery == "push" and capabilities.answers
+        return busy.merge_follow_ups and is_chat if chosen is None else chosen
+
+    return frozenset(name for name, item in channels.items() if merges(name, item.capabilities))
 
 
 def _hints(channels: Mapping[str, Channel], link_hosts: Sequence[str]) -> Mapping[str, str]:

@@ -77,7 +77,12 @@ def make_skill_check(book: SkillBook | None, roster: Roster) -> RunsSkill:
 def skills_alone(loaded: LoadedConfig) -> SkillOperations:
     """Return the functions for a home in which nothing is stored yet."""
     settings = loaded.settings
-    roster = Roster(settings.agents, default=settings.default_agent, rules=settings.agent_rules)
+    roster = Roster(
+        settings.agents,
+        default=settings.default_agent,
+        rules=settings.agent_rules,
+        channels=settings.channels,
+    )
     return make_skill_operations(
         settings, make_skill_folder(loaded.home, clock=SystemClock()), roster
     )

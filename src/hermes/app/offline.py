@@ -33,6 +33,7 @@ from hermes.control.search import SearchOperations
 from hermes.errors import AlreadyRunning
 from hermes.memory.sanitiser import TextLimits
 from hermes.memory.structural import FactKeys
+from hermes.message.channel_name import platform_of
 from hermes.message.ids import make_id
 from hermes.ops.instance import GatewayAddress, Instance, acquire, find_running
 from hermes.plugins.manifest import load_capabilities, load_capabilities_at, manifests_in
@@ -159,7 +160,7 @@ def _operations(store: Store, loaded: LoadedConfig, *, search: SearchOperations)
         forget_files=forgetting_files(loaded.home),
         cron=make_cron_operations(store, settings, make_schedules(store, settings)),
         handles=RuntimeHandles(
-            platforms=("rest", "web", *settings.platforms), abilities=_abilities(loaded)
+            platforms=("rest", "web", *settings.channels), abilities=_abilities(loaded)
         ),
         secret_operations=make_secret_operations(store, loaded, clock=SystemClock()),
         agents=make_agent_operations(
@@ -187,8 +188,9 @@ def _operations(store: Store, loaded: LoadedConfig, *, search: SearchOperations)
 
 
 def _abilities(loaded: LoadedConfig) -> dict[str, Capabilities]:
-    """Return what each configured platform can do, those of plugins included; run no plugin."""
-    named = {"rest", "web", *loaded.settings.platforms}
+    """Return what each configured channel can do, those of plugins included; run no plugin."""
+    channels = ("rest", "web", *loaded.settings.channels)
+    named = set(map(platform_of, channels))
     built_in = {
         name: load_capabilities(one.package, one.file)
         for name, one in manifests_in("hermes.channels").items()
@@ -196,7 +198,8 @@ def _abilities(loaded: LoadedConfig) -> dict[str, Capabilities]:
     }
     files = plugin_manifests(loaded.settings.plugins, loaded.home)
     plugged = {name: load_capabilities_at(file) for name, file in files.items() if name in named}
-    return built_in | {name: one for name, one in plugged.items() if one is not None}
+    known = built_in | {name: one for name, one in plugged.items() if one is not None}
+    return {name: known[platform_of(name)] for name in channels if platform_of(name) in known}
 
 
 def _address(settings: Settings) -> str:

@@ -17,6 +17,7 @@ from hermes.app.platforms import find_platform, plugin_of, unknown_platform, web
 from hermes.channel_kit.setup_calls import Proof, SetupCalls, SetupCommand, ShowCode
 from hermes.config import Settings
 from hermes.errors import HermesError
+from hermes.message.channel_name import account_of, platform_of, settings_place
 from hermes.message.ids import make_id
 from hermes.plugins.manifest import Manifest, load_manifest, read_settings
 from hermes.plugins.registry import Registry
@@ -57,7 +58,7 @@ async def prove(platform: str, settings: Settings, *, home: Path) -> PlatformPro
 
 async def prove_all(settings: Settings, *, home: Path) -> tuple[PlatformProof, ...]:
     """Ask every enabled platform whose manifest has such a call."""
-    enabled = [name for name, one in settings.platforms.items() if one.enabled]
+    enabled = [name for name, one in settings.channels.items() if one.enabled]
     asked = await asyncio.gather(*(prove(name, settings, home=home) for name in enabled))
     return tuple(one for one in asked if one is not None)
 
@@ -117,13 +118,13 @@ async def _calls(platform: str, settings: Settings, *, home: Path) -> AsyncItera
     manifest = _manifest(platform, registry)
     table = {
         name: value
-        for name, value in settings.platforms[platform].extra.items()
-        if name != "account"
+        for name, value in settings.channels[platform].extra.items()
+        if name != "account" or account_of(platform)
     }
     client = make_client(settings)
     try:
-        values = read_settings(manifest, table)
-        yield _made(manifest, values, settings, client=client, registry=registry)
+        values = read_settings(manifest, table, at=settings_place(platform))
+        yield _made(manifest, values, settings, client=client, registry=registry, channel=platform)
     finally:
         await client.close()
 
@@ -132,7 +133,7 @@ def _manifest(platform: str, registry: Registry) -> Manifest:
     found = find_platform(platform, registry)
     if found is not None:
         return found.manifest
-    plugin = plugin_of(platform)
+    plugin = plugin_of(platform_of(platform))
     if plugin is None:
         raise unknown_platform(platform, registry)
     return load_manifest(plugin)
@@ -146,6 +147,7 @@ def _made(
     *,
     client: Any,
     registry: Registry,
+    channel: str = "",
 ) -> SetupCalls:
     commands = [SetupCommand(one.name, one.about, one.use) for one in BUILT_IN]
     plugged = registry.commands.values()
@@ -157,7 +159,7 @@ def _made(
         settings=values,
         secrets=[name for name, one in manifest.settings.items() if one.type == "secret"],
         make_id=make_id,
-        webhook_url=webhook_url_of(settings, manifest.name),
+        webhook_url=webhook_url_of(settings, channel or manifest.name),
         wire=manifest.rows,
         commands=commands,
     )

@@ -14,17 +14,25 @@ from typing import Any, Final
 import msgspec
 
 from hermes.app.channel_files import open_state
+from hermes.app.credential_locks import check_shared
 from hermes.app.unusable import UnusableChannel
 from hermes.config import Settings
 from hermes.config.chat_settings import RateSettings
 from hermes.errors import ConfigurationError, HermesError
+from hermes.message.channel_name import account_of, at_account, platform_of, settings_place
 from hermes.message.ids import make_id
 from hermes.net.client import HttpClient
 from hermes.outbox.returns import take_arrivals, take_returns
 from hermes.plugins.faults import fault_text
 from hermes.plugins.manifest import Manifest, ManifestFile, manifests_in, read_settings
 from hermes.plugins.registry import Platform, Registry
-from hermes.ports.channel import Capabilities, Channel, TellArrived, TellReturned
+from hermes.ports.channel import (
+    Capabilities,
+    Channel,
+    TellArrived,
+    TellReturned,
+    WebhookChannel,
+)
 from hermes.ports.channel_setup import ChannelSetup, MediaFiles
 from hermes.ports.channel_state import ChannelState, PlatformState
 from hermes.ports.clock import Clock
@@ -55,7 +63,8 @@ def plugin_of(name: str) -> str | None:
 
 
 def find_platform(name: str, registry: Registry) -> Platform | None:
-    """Return a platform by name, importing a built-in one; None if there is none."""
+    """Return the platform of a channel, importing a built-in one; None if there is none."""
+    name = platform_of(name)
     known = registry.platforms.get(name)
     if known is None and (one := built_in().get(name)) is not None:
         make = getattr(importlib.import_module(f"{one.package}.channel"), one.make)
@@ -93,15 +102,15 @@ async def make_push_channels(
                 arrived=take_arrivals(name, outbox, clock=clock),
             )
         except HermesError as error:
-            return _unusable(name, str(error), registry)
+            return _unusable(name, at_account(str(error), name), registry)
 
-    enabled = [name for name, chosen in settings.platforms.items() if chosen.enabled]
+    enabled = [name for name, chosen in settings.channels.items() if chosen.enabled]
     return {name: await make(name) for name in enabled}
 
 
 def _unusable(name: str, problem: str, registry: Registry) -> Channel:
     """Return the replacement of a channel; the rest of its manifest still holds."""
-    platform = registry.platforms.get(name)
+    platform = registry.platforms.get(platform_of(name))
     can = Capabilities(delivery="push") if platform is None else platform.manifest.capabilities
     return UnusableChannel(name, problem, capabilities=can)
 
@@ -128,15 +137,16 @@ def make_one(
         if platform is None:
             raise unknown_platform(name, registry)
         check_requirements(platform.manifest)
-        chosen = settings.platforms[name]
+        check_shared(name, settings, registry)
+        chosen = settings.channels[name]
         table = dict(chosen.extra)
-        account = _account(table)
+        account = account_of(name) or _account(table)
         make = platform.sender if alone and platform.sender is not None else platform.make
         made = make(
             ChannelSetup(
                 name=name,
                 account=account,
-                settings=read_settings(platform.manifest, table),
+                settings=read_settings(platform.manifest, table, at=settings_place(name)),
                 capabilities=_capabilities(platform, chosen.rates),
                 client=client,
                 clock=clock,
@@ -153,6 +163,10 @@ def make_one(
         )
     if not isinstance(made, Channel):
         raise _faulty(name, f"its make() returned {type(made).__name__}, which is not a channel")
+    if made.name != name:
+        raise _faulty(name, f"the channel's name is {made.name!r}, not the name of its setup")
+    if isinstance(made, WebhookChannel):
+        _check_address(name, settings)
     return made
 
 
@@ -163,6 +177,18 @@ def check_requirements(manifest: Manifest) -> None:
         raise ConfigurationError(
             f"platforms.{manifest.name}: {problem}, or disable the platform: without it the channel "
             "does not start"
+        )
+
+
+def _check_address(name: str, settings: Settings) -> None:
+    """Raise `ConfigurationError` for an account whose webhook would hide one of its platform's own."""
+    platform, account = platform_of(name), account_of(name)
+    own = settings.platforms[platform].extra
+    hidden = [key for key, rows in own.items() if isinstance(rows, Mapping) and account in rows]
+    if account and hidden:
+        raise ConfigurationError(
+            f"{settings_place(name)}: platforms.{platform}.{hidden[0]} has an entry of the same name, "
+            "and both would be called at the same address. Rename one of them"
         )
 
 
@@ -180,26 +206,28 @@ def _channel_code(name: str) -> Iterator[None]:
 
 def _faulty(name: str, fault: str) -> ConfigurationError:
     return ConfigurationError(
-        f"platforms.{name}: its channel cannot be made: {fault}. Correct its plugin, or disable the "
+        f"{settings_place(name)}: its channel cannot be made: {fault}. Correct its plugin, or disable the "
         "platform: without it the channel does not start"
     )
 
 
 def plugged_platforms(settings: Settings, registry: Registry) -> Mapping[str, str]:
-    """Return the package of every enabled platform from a plugin, including replaced
-    built-in ones.
-    """
+    """Return the package of every enabled channel from a plugin, including replaced built-in ones."""
+    found = {
+        name: registry.platforms.get(platform_of(name))
+        for name, chosen in settings.channels.items()
+        if chosen.enabled
+    }
     return {
         name: platform.package
-        for name, platform in registry.platforms.items()
-        if not platform.package.startswith(f"{_CHANNELS}.")
-        and name in settings.platforms
-        and settings.platforms[name].enabled
+        for name, platform in found.items()
+        if platform is not None and not platform.package.startswith(f"{_CHANNELS}.")
     }
 
 
 def unknown_platform(name: str, registry: Registry) -> ConfigurationError:
     """Return the error for a platform that nothing provides."""
+    name = platform_of(name)
     plugin = plugin_of(name)
     if plugin is not None:
         return ConfigurationError(
@@ -221,7 +249,7 @@ def _capabilities(platform: Platform, rates: RateSettings) -> Capabilities:
 
 
 def _account(table: dict[str, Any]) -> str:
-    """Every platform may name its own account."""
+    """Return how the platform's own account is called: it may have a name."""
     return str(table.pop("account", None) or "default")
 
 

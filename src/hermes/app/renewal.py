@@ -15,6 +15,7 @@ from hermes.app.credential_locks import make_rights
 from hermes.app.platforms import make_one
 from hermes.config import Settings
 from hermes.control.status import ChannelStatus
+from hermes.message.channel_name import account_of, platform_of
 from hermes.net.client import HttpClient
 from hermes.outbox.returns import take_arrivals, take_returns
 from hermes.plugins.registry import Registry
@@ -66,8 +67,14 @@ class Renewal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _with_own(settings: Settings, name: str, found: Settings) -> Settings:
-    """Return the settings with a platform's own settings, such as its token, as found now."""
-    if name not in found.platforms:
+    """Return the settings with a channel's own settings, such as its token, as found now."""
+    if name not in found.channels or name not in settings.channels:
         return settings
-    own = settings.platforms[name].model_copy(update={"extra": found.platforms[name].extra})
-    return settings.model_copy(update={"platforms": {**settings.platforms, name: own}})
+    platform, account = platform_of(name), account_of(name)
+    table = settings.platforms[platform]
+    news = {"extra": found.channels[name].extra}
+    if account:
+        own = table.accounts[account].model_copy(update=news)
+        news = {"accounts": {**table.accounts, account: own}}
+    changed = table.model_copy(update=news)
+    return settings.model_copy(update={"platforms": {**settings.platforms, platform: changed}})

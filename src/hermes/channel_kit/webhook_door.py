@@ -37,6 +37,7 @@ from hermes.ports.channel_rows import WebhookRow
 from hermes.ports.clock import Clock
 
 _RETRY_S: Final = 5.0
+_MOUNT: Final = "/webhooks/"
 _MOST_REMEMBERED: Final = 100_000
 _log = structlog.get_logger(__name__)
 
@@ -144,8 +145,9 @@ class WebhookDoor:
             self._taken.put(proven, None)
 
     def _called_url(self, request: HttpRequest) -> str:
-        """Return the public address that was called, with what follows the platform's name."""
-        rest = request.path.partition(f"/webhooks/{self._platform}")[2]
+        """Return the public address that was called, with what follows the channel's name."""
+        name = self._url.rpartition(_MOUNT)[2] or self._platform
+        rest = request.path.partition(f"{_MOUNT}{name}")[2]
         query = f"?{request.query_string}" if request.query_string else ""
         return f"{self._url}{rest}{query}"
 

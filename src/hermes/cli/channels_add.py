@@ -10,6 +10,7 @@ import typer
 
 from hermes.cli.terminal import AsJson, Home, examples
 from hermes.lazy import lazy
+from hermes.message.channel_name import channel_name
 
 if TYPE_CHECKING:
     from hermes.cli.channels_setup import add as add_platform
@@ -19,6 +20,7 @@ else:
 EPILOG = examples(
     "hermes channels add telegram",
     "TELEGRAM_BOT_TOKEN=123:abc hermes channels add telegram --set mode=poll --json",
+    "hermes channels add telegram --account sales",
     "hermes channels add slack --set reply_in_thread=false --no-test",
     "hermes channels add webhook --set routes.ci.scheme=github --set routes.ci.deliver=local",
 )
@@ -31,6 +33,15 @@ Platform = Annotated[
 def command(
     platform: Platform,
     *,
+    account: Annotated[
+        str,
+        typer.Option(
+            "--account",
+            metavar="NAME",
+            help="Add one more bot on the platform under this name; it is called PLATFORM/NAME.",
+            show_default=False,
+        ),
+    ] = "",
     home: Home = None,
     chosen: Annotated[
         list[str] | None,
@@ -65,9 +76,8 @@ def command(
     """
     given = dict(map(_pair, chosen or ()))
     asks = sys.stdin.isatty() and not as_json
-    add_platform(
-        platform, home, given=given, test=test, wanted=register, asks=asks, as_json=as_json
-    )
+    name = channel_name(platform, account)
+    add_platform(name, home, given=given, test=test, wanted=register, asks=asks, as_json=as_json)
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -6,6 +6,7 @@ typed or found are never printed; a secret that was generated here is printed on
 
 import asyncio
 import logging
+import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,6 +14,7 @@ from typing import Any
 
 import msgspec
 import structlog
+import typer
 from rich.text import Text
 
 from hermes.app.channel_test import PlatformPackage, look_up, suggest, try_channel
@@ -29,7 +31,9 @@ from hermes.config.first_files import file_text, replace_file
 from hermes.config.keys import dotted
 from hermes.config.layers import DOTENV
 from hermes.config.platform_files import Place, platform_variables, write_platform
+from hermes.config.section import ACCOUNT_MEANING, ACCOUNT_PATTERN, OWN_ACCOUNT
 from hermes.errors import Refused
+from hermes.message.channel_name import account_of, platform_of
 from hermes.ops.instance import find_running
 from hermes.plugins.manifest import Manifest
 from hermes.ports.clock import SystemClock
@@ -60,12 +64,15 @@ def add(
     asks: bool,
     as_json: bool,
 ) -> None:
-    """Set up a platform and report what was written."""
+    """Set up a channel and report what was written."""
+    account = account_of(name)
+    if account and (re.fullmatch(ACCOUNT_PATTERN, account) is None or account == OWN_ACCOUNT):
+        raise typer.BadParameter(f"--account {account[:64]!r}: expected {ACCOUNT_MEANING}")
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
     folder = ensure_home(home_for(home))
     loaded = load(_environ(), folder)
-    found = look_up(name, loaded.settings, home=folder)
-    sheet = ChannelSheet(found.manifest, loaded, given=given)
+    found = look_up(platform_of(name), loaded.settings, home=folder)
+    sheet = ChannelSheet(found.manifest, loaded, given=given, channel=name)
     if asks:
         _explain(found.manifest)
         scanned(sheet, loaded.settings)

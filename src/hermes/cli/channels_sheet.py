@@ -1,4 +1,4 @@
-"""The settings of one platform while `hermes channels add` collects them.
+"""The settings of one channel while `hermes channels add` collects them.
 
 A place is a setting, or a setting in a row of a table. This module neither asks nor writes.
 """
@@ -15,8 +15,9 @@ from hermes.config.files import YAML
 from hermes.config.keys import dotted
 from hermes.config.layers import ENVIRONMENT
 from hermes.config.load import LoadedConfig
-from hermes.config.platform_files import Place, platform_variable
+from hermes.config.platform_files import Place, own_key, platform_variable
 from hermes.config.section import NAME_MEANING, NAME_PATTERN
+from hermes.message.channel_name import settings_place
 from hermes.plugins.manifest import Manifest, ManifestSetting, read_settings, read_value
 from hermes.plugins.setting_rules import reason_of
 
@@ -25,18 +26,27 @@ _ROW_SIZE = 3
 
 
 class ChannelSheet:
-    """The settings known so far: `answers` are new; those in `made` were generated here."""
+    """The settings known so far: `answers` are new; those in `made` were generated here.
+
+    `channel` is the platform, or `platform/account` for one of its further accounts.
+    """
 
     def __init__(
-        self, manifest: Manifest, loaded: LoadedConfig, *, given: Mapping[str, str]
+        self,
+        manifest: Manifest,
+        loaded: LoadedConfig,
+        *,
+        given: Mapping[str, str],
+        channel: str = "",
     ) -> None:
         self.manifest = manifest
-        known = loaded.settings.platforms.get(manifest.name)
+        self.channel = channel or manifest.name
+        known = loaded.settings.channels.get(self.channel)
         self.present = dict(_places(manifest, {} if known is None else known.extra))
         self.found = {
             place: value
             for place, value in self.present.items()
-            if _origin(loaded.origins, manifest.name, place).startswith(f"{ENVIRONMENT} ")
+            if _origin(loaded.origins, self.channel, place).startswith(f"{ENVIRONMENT} ")
         }
         self._origins = loaded.origins
         self.answers: dict[Place, str] = {place_of(manifest, n): v for n, v in given.items()}
@@ -52,7 +62,7 @@ class ChannelSheet:
 
     def variable(self, place: Place) -> str:
         """Return the variable that holds a setting."""
-        return platform_variable(self.manifest.name, *place, env=self.setting(place).env)
+        return platform_variable(self.channel, *place, env=self.setting(place).env)
 
     # Any: what a setting holds is its manifest's business.
     def value(self, place: Place) -> Any:
@@ -138,7 +148,8 @@ class ChannelSheet:
             for name in place[:-1]:
                 at = at.setdefault(name, {})
             at[place[-1]] = self._read(place, value) if place[1:] else value
-        return read_settings(self.manifest, nested, whole=whole)
+        place = settings_place(self.channel)
+        return read_settings(self.manifest, nested, whole=whole, at=place)
 
     def secrets(self) -> dict[Place, str]:
         """Return the secrets to write; a later gateway may not have today's environment."""
@@ -167,7 +178,8 @@ class ChannelSheet:
 
     def _read(self, place: Place, value: object) -> Any:
         setting = self.setting(place)
-        return read_value(f"platforms.{self.manifest.name}.{dotted(place)}", value, setting=setting)
+        key = f"{settings_place(self.channel)}.{dotted(place)}"
+        return read_value(key, value, setting=setting)
 
     def _is_secret(self, place: Place) -> bool:
         return self.setting(place).type == "secret"
@@ -188,7 +200,7 @@ class ChannelSheet:
 
     def _check_file(self, place: Place) -> None:
         """Refuse a secret for `.env` if config.yaml would override it."""
-        if _origin(self._origins, self.manifest.name, place) == YAML:
+        if _origin(self._origins, self.channel, place) == YAML:
             raise typer.BadParameter(
                 f"{dotted(place)} is set in config.yaml, which overrides .env; change it there, or "
                 "remove it there first"
@@ -239,8 +251,8 @@ def _places(manifest: Manifest, extra: Mapping[str, Any]) -> Iterator[tuple[Plac
                 yield (name, row), held
 
 
-def _origin(origins: Mapping[str, str], platform: str, place: Place) -> str:
-    return origins.get(dotted(("platforms", platform, "extra", *place)), "")
+def _origin(origins: Mapping[str, str], channel: str, place: Place) -> str:
+    return origins.get(dotted(own_key(channel, *place)), "")
 
 
 # Any: what a setting holds is its manifest's business.

@@ -180,8 +180,8 @@ def _next(folder: Path, name: str, draft: ConfigDraft) -> str:
         return "nothing"
     if find_running(folder) is None:
         return "start"
-    platforms = {} if draft.found.loaded is None else draft.found.loaded.settings.platforms
-    enabled = [one for one, platform in platforms.items() if platform.enabled]
+    channels = {} if draft.found.loaded is None else draft.found.loaded.settings.channels
+    enabled = [one for one, chosen in channels.items() if chosen.enabled]
     return "reload" if is_reloadable(name, enabled) else "restart"
 
 

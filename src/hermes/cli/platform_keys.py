@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hermes.config.keys import dotted
+from hermes.config.platform_files import own_key
 from hermes.config.settings import Key, Settings
 from hermes.errors import BadRequest, HermesError
 from hermes.lazy import lazy
+from hermes.message.channel_name import account_of, channel_name, platform_of
 from hermes.plugins.manifest import ManifestSetting
 from hermes.similar_words import nearest
 
@@ -20,27 +22,29 @@ if TYPE_CHECKING:
 else:
     look_up = lazy("hermes.app.channel_test:look_up")
 
-# Every platform may name its own account.
+# Every platform may name its own account; the others have a name already.
 _OF_ALL = {"account": ManifestSetting(help="")}
 
 
 # Any: a piece of the configuration.
 def check_platform_keys(key: Key, value: Any, settings: Settings, *, home: Path) -> None:
     """Raise `BadRequest` with the nearest key if a value sets a key that its platform lacks."""
-    for platform, names in _platform_keys(key, value):
-        known = _known(platform, settings, home)
+    for channel, names in _platform_keys(key, value):
+        known = _known(channel, settings, home)
         if known is not None:
-            _check(("platforms", platform, "extra"), names, known)
+            _check(own_key(channel), names, known)
 
 
 def _platform_keys(key: Key, value: Any) -> Iterator[tuple[str, Key]]:
-    """Yield each platform with each path below its `extra` that a value sets."""
+    """Yield each channel with each path below its `extra` that a value sets."""
     tree = value
     for name in reversed(key):
         tree = {name: tree}
     for platform, table in _table(tree.get("platforms")).items():
-        for path in _paths(_table(_table(table).get("extra"))):
-            yield platform, path
+        bots = {"": table, **_table(_table(table).get("accounts"))}
+        for account, bot in bots.items():
+            for path in _paths(_table(_table(bot).get("extra"))):
+                yield channel_name(platform, account), path
 
 
 def _paths(table: Mapping[str, Any]) -> Iterator[Key]:
@@ -53,11 +57,12 @@ def _table(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _known(platform: str, settings: Settings, home: Path) -> Mapping[str, ManifestSetting] | None:
+def _known(channel: str, settings: Settings, home: Path) -> Mapping[str, ManifestSetting] | None:
     try:
-        return {**_OF_ALL, **look_up(platform, settings, home=home).manifest.settings}
+        known = look_up(platform_of(channel), settings, home=home).manifest.settings
     except HermesError:
         return None
+    return known if account_of(channel) else {**_OF_ALL, **known}
 
 
 def _check(above: Key, names: Key, known: Mapping[str, ManifestSetting]) -> None:

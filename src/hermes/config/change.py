@@ -21,11 +21,18 @@ from hermes.config.file_secrets import secret_keys
 from hermes.config.files import YAML
 from hermes.config.findings import Finding
 from hermes.config.first_files import file_text
-from hermes.config.keys import Node, dotted, nearest_key, node_at, root
+from hermes.config.keys import Node, dotted, nearest_key, node_at, own_setting, root
 from hermes.config.layers import DOTENV, layer_of_tree
 from hermes.config.load import ConfigExamination, examine
 from hermes.config.settings import Key
-from hermes.config.variables import PLATFORM_NAMES, PREFIX, platform_key, variable_for, variable_of
+from hermes.config.variables import (
+    ACCOUNTS,
+    PLATFORM_NAMES,
+    PREFIX,
+    platform_key,
+    variable_for,
+    variable_of,
+)
 from hermes.config.yaml_edit import remove_value, set_value, value_at
 from hermes.durable_file import write_durably
 from hermes.errors import BadRequest, ConfigurationError, Conflict
@@ -236,7 +243,10 @@ def _readable_text(environ: Mapping[str, str], home: Path) -> str:
 def _path_in(text: str, key: Key) -> Key:
     """Return where a key is in the file: below `telegram`, if the file has that short form."""
     tree = yaml.safe_load(text) or {}
-    is_own = key[:1] == ("platforms",) and key[2:3] in (("extra",), ("enabled",))
-    if not is_own or len(key) < 3 or not isinstance(tree.get(key[1]), dict):
+    is_own = key[:1] == ("platforms",) and key[2:3] in (("extra",), ("enabled",), (ACCOUNTS,))
+    if not is_own or not isinstance(tree.get(key[1]), dict):
         return key
-    return (key[1], *(key[3:] if key[2] == "extra" else key[2:]))
+    own = own_setting(key)
+    if own is None:
+        return key[1:]
+    return (*key[1 : len(key) - len(own) - 1], *own)

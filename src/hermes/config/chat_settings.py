@@ -10,7 +10,9 @@ from pydantic import BeforeValidator, Field
 
 from hermes.config.entries import BUSY_PLATFORMS, BusyPolicy
 from hermes.config.section import (
+    Accounts,
     AdminId,
+    ChannelKey,
     Count,
     Days,
     Delay,
@@ -18,6 +20,7 @@ from hermes.config.section import (
     Means,
     Name,
     Named,
+    OfChannels,
     Seconds,
     Section,
     SkillNames,
@@ -97,7 +100,7 @@ class SessionSettings(Section):
     reset: ResetSettings = Field(default_factory=ResetSettings)
     reset_chat_types: Named[ResetSettings] = Field(default_factory=no_entries)
     """Reset rules for one chat type: dm, group, channel or thread."""
-    reset_platforms: Named[ResetSettings] = Field(default_factory=no_entries)
+    reset_platforms: OfChannels[ResetSettings] = Field(default_factory=no_entries)
     """Reset rules for one platform, by its name; they override those of chat types. In the web chat
     (web) and hermes chat (rest) only such a rule ends conversations."""
     tell_reset: bool = True
@@ -127,11 +130,11 @@ class BusySettings(Section):
     default: BusyPolicy | None = None
     """The policy of every platform that busy.platforms does not list; default: that of the channel's
     manifest, which is `interrupt` for chats and `queue` where callers wait for their own reply."""
-    platforms: Named[BusyPolicy] = Field(default_factory=lambda: BUSY_PLATFORMS)
+    platforms: OfChannels[BusyPolicy] = Field(default_factory=lambda: BUSY_PLATFORMS)
     """The policy of one platform, by its name."""
     notice: bool = False
     """Whether people whose message waits for a running answer are told so, once per answer."""
-    notice_platforms: Named[bool] = Field(default_factory=no_entries)
+    notice_platforms: OfChannels[bool] = Field(default_factory=no_entries)
     """notice for one platform, by its name."""
     stop_suspends: bool = False
     """Whether /stop ends the conversation too: the next message starts a new one."""
@@ -141,7 +144,7 @@ class BusySettings(Section):
     merge_follow_ups: bool = True
     """Whether messages that a person sends while an earlier one is in progress or waits are
     answered as one, on chat platforms. /queue sends a message separately."""
-    merge_platforms: Named[bool] = Field(default_factory=no_entries)
+    merge_platforms: OfChannels[bool] = Field(default_factory=no_entries)
     """merge_follow_ups for one platform, by its name. Platforms whose callers wait for their own
     reply, such as rest, answer one by one unless listed here."""
     join_s: Delay = 2.0
@@ -310,11 +313,14 @@ class RateSettings(Section):
     """At least this long between two messages to one group."""
 
 
-class PlatformSettings(Section):
-    """One chat platform."""
+class ChannelSettings(Section):
+    """One bot on a chat platform."""
 
     enabled: bool = False
     """Whether the platform is connected; setting its credential enables it."""
+    agent: Name | None = None
+    """The agent that answers there, unless one of agent_rules that names more than the platform says
+    otherwise; default: as agent_rules and default_agent say."""
     home_channel: ChatName | None = None
     """The chat, or chat:thread, for messages that name only the platform."""
     rates: RateSettings = Field(default_factory=RateSettings)
@@ -324,6 +330,21 @@ class PlatformSettings(Section):
     """How previews are shown on this platform; default: streaming.transport."""
     extra: Extra = Field(default_factory=no_entries)
     """The platform's own settings; see its page under channels."""
+
+
+class AccountSettings(ChannelSettings):
+    """One more bot on a chat platform; it shares no setting with the others."""
+
+    enabled: bool = True
+    """Whether this bot is connected."""
+
+
+class PlatformSettings(ChannelSettings):
+    """One chat platform, and its own bot."""
+
+    accounts: Accounts[AccountSettings] = Field(default_factory=no_entries)
+    """More bots on this platform, by name; elsewhere a bot is called platform/name, such as
+    telegram/sales."""
 
 
 InGroups = Literal["tell", "ignore", "allow"]
@@ -421,15 +442,16 @@ class AccessSettings(Section):
     allow_all: bool = False
     """Whether everyone is answered on every platform."""
     pairing: PairingSettings = Field(default_factory=PairingSettings)
-    platforms: Named[PlatformAccess] = Field(default_factory=no_entries)
-    """The rules of one platform."""
+    platforms: OfChannels[PlatformAccess] = Field(default_factory=no_entries)
+    """The rules of one platform, or of one of its bots such as telegram/sales, which then has none of
+    its platform's."""
 
 
 class MessageConditions(Section):
     """Which messages a rule is about: those that meet all its conditions."""
 
-    platform: Name | None = None
-    """Only on this platform."""
+    platform: ChannelKey | None = None
+    """Only on this platform, or by this bot, such as telegram/sales."""
     chat_type: Literal["dm", "group", "channel", "thread"] | None = None
     """Only in chats of this kind."""
     guild: PlatformId | None = None

@@ -20,6 +20,7 @@ from hermes.config.routing_checks import Fault, routing_problems
 from hermes.config.settings import Key, Settings
 from hermes.config.tool_settings import NO_MCP, McpServerSettings
 from hermes.config.variables import variable_for
+from hermes.message.channel_name import settings_key
 from hermes.similar_words import nearest
 
 DEFAULT = "default"
@@ -51,6 +52,7 @@ def _finding(origin: Origin, fault: Fault) -> Finding:
 def _problems(settings: Settings) -> Iterator[Fault]:
     yield from _default_agent(settings)
     yield from _agent_rules(settings)
+    yield from _channel_agents(settings)
     for key, model in _models(settings):
         yield from _model(settings, key, model=model)
     yield from routing_problems(settings)
@@ -87,6 +89,15 @@ def _agent_rules(settings: Settings) -> Iterator[Fault]:
             text = f"but agent_rules.{seen[asked]} matches the same messages"
             yield ("agent_rules", name, "agent"), rule.agent, text, "remove one of the two"
         seen[asked] = name
+
+
+def _channel_agents(settings: Settings) -> Iterator[Fault]:
+    agents = settings.agents
+    for name, chosen in settings.channels.items():
+        if chosen.agent is not None and chosen.agent not in agents:
+            key = (*settings_key(name), "agent")
+            text = f"expected one of the agents: {', '.join(agents)}"
+            yield key, chosen.agent, text, f"set it to one of them, or add agents.{chosen.agent}"
 
 
 def _models(settings: Settings) -> Iterator[tuple[Key, str]]:

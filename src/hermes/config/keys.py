@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_
 from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
-from hermes.config.section import Means, Name, OrNames, Section, descriptions, names_a_secret
+from hermes.config.section import (
+    NAME_MEANING,
+    AccountName,
+    ChannelKey,
+    Means,
+    Name,
+    OrNames,
+    Section,
+    descriptions,
+    names_a_secret,
+)
 from hermes.config.settings import Key, Settings
 from hermes.lazy import lazy
 from hermes.similar_words import nearest
@@ -23,6 +33,7 @@ else:
     SequenceMatcher = lazy("difflib:SequenceMatcher")
 
 ANY_NAME = "<name>"
+_WITHOUT_DOTS = (Name, ChannelKey, AccountName)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +52,8 @@ class Node:
     is_list: bool = False
     is_number: bool = False
     may_be_none: bool = False
+    names: str = NAME_MEANING
+    """The names that its entries may have, in words."""
     has_dotted_names: bool = False
     """Whether the name of an entry may have dots, as those of models do."""
     takes_names: bool = False
@@ -128,7 +141,8 @@ def _node(annotation: Any, metadata: tuple[Any, ...], **about: Any) -> Node:
         takes_names = any(isinstance(item, OrNames) for item in metadata)
         return Node(
             entry=_node(inside, ()),
-            has_dotted_names=names is not Name,
+            names=_expected(names),
+            has_dotted_names=names not in _WITHOUT_DOTS,
             takes_names=takes_names,
             **about,
         )
@@ -180,12 +194,28 @@ def node_at(key: Key) -> Node | None:
     return node
 
 
+def names_at(key: Key) -> str:
+    """Return the names that the entries of a table may have, in words."""
+    node = node_at(key)
+    return NAME_MEANING if node is None else node.names
+
+
 def is_secret(key: Key) -> bool:
     """Whether the value at a key must never be shown."""
     node = node_at(key)
     if node is None or node.is_free:
-        return any(map(names_a_secret, key[2:]))
-    return node.is_secret
+        return any(map(names_a_secret, own_setting(key) or key[2:]))
+    # What was written in place of a table of accounts may be an account's settings.
+    in_place_of_account = key[:1] == ("platforms",) and key[2:3] == ("accounts",)
+    return node.is_secret or (in_place_of_account and any(map(names_a_secret, key[3:4])))
+
+
+def own_setting(key: Key) -> Key | None:
+    """Return the part of a key below a platform's or an account's `extra`; None for other keys."""
+    if key[:1] != ("platforms",):
+        return None
+    below = key[4:] if key[2:3] == ("accounts",) else key[2:]
+    return below[1:] if below[:1] == ("extra",) else None
 
 
 def dotted(key: Key) -> str:

@@ -4,14 +4,15 @@ Part of config, between the readers in `files` and the merge in `load`; pure.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from hermes.config.findings import MASK, Finding, printed, wrong_value
-from hermes.config.keys import Node, closeness, dotted, nearest_key, node_at, root
+from hermes.config.keys import Node, closeness, dotted, nearest_key, node_at, own_setting, root
 from hermes.config.section import names_as_table, split_list
 from hermes.config.settings import Key
 from hermes.config.variables import (
+    ACCOUNTS,
     ENVIRONMENT_ONLY,
     HOME,
     PLATFORM_NAMES,
@@ -68,11 +69,23 @@ def layer_of_tree(name: str, tree: Mapping[object, object]) -> Layer:
         is_platform = top in PLATFORM_NAMES or (top in named and top not in root().children)
         if is_platform and isinstance(top, str) and isinstance(value, Mapping):
             _walk(layer, ("platforms", top), value={})
-            for inner, item in value.items():
-                _walk(layer, platform_key(top, (str(inner),)), value=item)
+            for rest, item in _short_form(value):
+                _walk(layer, platform_key(top, rest), value=item)
         else:
             _walk_child(layer, (), name=top, value=value)
     return layer
+
+
+def _short_form(table: Mapping[object, object]) -> Iterator[tuple[Key, object]]:
+    """Yield the settings in a platform's short form, and those of its accounts one by one."""
+    for name, item in table.items():
+        if name != ACCOUNTS or not isinstance(item, Mapping):
+            yield (str(name),), item
+            continue
+        for account, inner in item.items():
+            yield (ACCOUNTS, str(account)), {}
+            below = inner if isinstance(inner, Mapping) else {}
+            yield from (((ACCOUNTS, str(account), str(one)), it) for one, it in below.items())
 
 
 def _walk_child(layer: Layer, key: Key, *, name: object, value: object) -> None:
@@ -106,12 +119,18 @@ def _is_open(table: Key) -> bool:
     """Whether an entry of a table exists as soon as it is named."""
     node = node_at(table)
     is_deployments = table[:1] == ("providers",) and table[2:] == ("deployments",)
-    return table in OPEN_TABLES or is_deployments or (node is not None and node.takes_names)
+    is_accounts = table[:1] == ("platforms",) and table[2:] == ("accounts",)
+    return (
+        table in OPEN_TABLES
+        or is_deployments
+        or is_accounts
+        or (node is not None and node.takes_names)
+    )
 
 
 def _is_branch(key: Key, value: object) -> bool:
     """Whether a free-form value has keys below it; `extra` itself always has."""
-    return key[2:] == ("extra",) or (isinstance(value, Mapping) and bool(value))
+    return own_setting(key) == () or (isinstance(value, Mapping) and bool(value))
 
 
 def _not_a_table(key: Key, value: object, *, origin: str) -> Finding:
@@ -121,8 +140,9 @@ def _not_a_table(key: Key, value: object, *, origin: str) -> Finding:
 
 def _unknown(where: str, key: Key) -> Finding:
     meant = nearest_key(key)
-    if key[0] == "platforms" and len(key) > 2:
-        meant = (*key[:2], "extra", *key[2:])
+    above = 4 if key[2:3] == ("accounts",) else 2
+    if key[0] == "platforms" and len(key) > above:
+        meant = (*key[:above], "extra", *key[above:])
     fix = (
         f"did you mean {dotted(meant)}?" if meant else "remove it; docs/settings.md lists all keys"
     )
@@ -196,7 +216,7 @@ def _read_path_variable(
     node = node_at(key)
     if node is None:
         layer.warnings.append(_unknown_variable(layer.name, variable, key=key))
-    elif node.is_leaf or (node.is_free and key[2:] != ("extra",)):
+    elif node.is_leaf or (node.is_free and own_setting(key) != ()):
         _set(layer, key, value=_value_of(node, text), variable=variable)
     else:
         _read_table_variable(layer, variable, text=text, key=key)

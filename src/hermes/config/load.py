@@ -20,7 +20,7 @@ from hermes.config.file_secrets import secret_keys
 from hermes.config.files import LEGACY, dotenv_layer, dotenv_values, legacy_layer, yaml_layer
 from hermes.config.findings import Finding, masked, printed, raise_all, wrong_value
 from hermes.config.hook_files import read_hook_files
-from hermes.config.keys import Node, dotted, node_at, root
+from hermes.config.keys import Node, dotted, names_at, node_at, root
 from hermes.config.layers import (
     ENVIRONMENT,
     Layer,
@@ -31,7 +31,6 @@ from hermes.config.layers import (
 from hermes.config.named_variables import fill, has_named, server_names
 from hermes.config.plugin_files import plugin_variables
 from hermes.config.presets import preset_tree
-from hermes.config.section import NAME_MEANING
 from hermes.config.settings import Key, Settings, leaves
 from hermes.config.tool_settings import McpSettings
 from hermes.config.variables import WELL_KNOWN, WellKnownVariable
@@ -341,8 +340,10 @@ def _invalid(location: tuple[int | str, ...], winners: Mapping[Key, LayerValue])
     parts = tuple(str(part) for part in location)
     if parts[-1] == "[key]":
         key, name = parts[:-1], parts[-2]
-        origin = next((leaf.origin for found, leaf in winners.items() if found[:2] == key), DEFAULT)
-        text = f"{origin}: {dotted(key)} has the name {name!r}, expected {NAME_MEANING}"
+        origin = next(
+            (leaf.origin for found, leaf in winners.items() if found[: len(key)] == key), DEFAULT
+        )
+        text = f"{origin}: {dotted(key)} has the name {name!r}, expected {names_at(key[:-1])}"
         return Finding(dotted(key), name, text, "rename it")
     ends = range(len(parts), 0, -1)
     key = next((parts[:end] for end in ends if parts[:end] in winners), parts)

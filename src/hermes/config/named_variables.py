@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from hermes.config.keys import is_secret
+from hermes.config.keys import is_secret, own_setting
 from hermes.config.layers import LayerValue
 from hermes.config.settings import Key, Settings
 from hermes.config.tool_settings import McpServerSettings
@@ -83,7 +83,7 @@ def names_in(server: McpServerSettings) -> frozenset[str]:
 
 def may_name(key: Key) -> bool:
     """Return whether the value at a key may name a variable."""
-    if key[:1] == ("platforms",) and key[2:3] == ("extra",):
+    if own_setting(key) is not None:
         return is_secret(key)
     if len(key) != 5 or key[:2] != ("mcp", "servers"):
         return False

@@ -25,11 +25,14 @@ from pydantic import (
     SecretStr,
 )
 
+from hermes.message.channel_name import CHANNEL_PATTERN
 from hermes.schema.checker import UnusableSchema, checker_of
 
 V = TypeVar("V")
 
 _SECRET_NAME = re.compile(r"(?:^|[_-])(?:token|secret|password|passphrase|key|credential)s?$")
+# How the account is called whose settings are those of the platform itself.
+OWN_ACCOUNT = "default"
 # Ids are text on every platform, also where YAML reads them as numbers.
 _ID_LISTS = frozenset({"allowed_users", "allowed_chats"})
 
@@ -116,6 +119,12 @@ def names_a_secret(key: str) -> bool:
     return _SECRET_NAME.search(key.lower()) is not None
 
 
+def _is_account_name(name: str) -> str:
+    if name == OWN_ACCOUNT:
+        raise ValueError
+    return name
+
+
 def split_list(text: str) -> tuple[str, ...]:
     """Read a comma-separated text as a list, without empty items."""
     return tuple(item for item in (part.strip() for part in text.split(",")) if item)
@@ -152,6 +161,23 @@ NAME_MEANING = "a name of small letters, digits, '_' and '-'"
 
 Name = Annotated[str, Field(pattern=NAME_PATTERN), Means(NAME_MEANING)]
 Named = Annotated[Mapping[Name, V], AfterValidator(_freeze), PlainSerializer(dict)]
+# A platform, or platform/account for one of its further accounts.
+ChannelKey = Annotated[
+    str,
+    Field(pattern=CHANNEL_PATTERN),
+    Means('a platform such as "telegram", or an account of one such as "telegram/sales"'),
+]
+# A variable spells it in capitals between two `__`.
+ACCOUNT_PATTERN = r"^[a-z0-9]([_-]?[a-z0-9]){0,31}$"
+ACCOUNT_MEANING = "a name of at most 32 small letters and digits, with single '_' and '-' between them; not 'default'"
+AccountName = Annotated[
+    str,
+    Field(pattern=ACCOUNT_PATTERN),
+    AfterValidator(_is_account_name),
+    Means(ACCOUNT_MEANING),
+]
+Accounts = Annotated[Mapping[AccountName, V], AfterValidator(_freeze), PlainSerializer(dict)]
+OfChannels = Annotated[Mapping[ChannelKey, V], AfterValidator(_freeze), PlainSerializer(dict)]
 Table = Annotated[Mapping[str, V], AfterValidator(_freeze), PlainSerializer(dict)]
 # Entries that may be given by their names alone.
 Listed = Annotated[

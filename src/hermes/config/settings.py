@@ -15,6 +15,7 @@ from hermes.config.chat_settings import (
     AgentRuleSettings,
     ApprovalSettings,
     BusySettings,
+    ChannelSettings,
     CronSettings,
     DisplaySettings,
     InboxSettings,
@@ -59,6 +60,7 @@ from hermes.config.server_settings import (
 )
 from hermes.config.terminal_settings import TerminalSettings, WebSearchSettings
 from hermes.config.tool_settings import McpSettings, MemorySettings, ToolSettings, VisionSettings
+from hermes.message.channel_name import channel_name
 
 Key = tuple[str, ...]
 
@@ -136,6 +138,19 @@ class Settings(Section):
     offline: bool = False
     """Whether only models on this machine may be used."""
     debug: DebugSettings = Field(default_factory=DebugSettings)
+
+    @property
+    def channels(self) -> Mapping[str, ChannelSettings]:
+        """The bots on chat platforms by channel name, on or off.
+
+        A platform for which nothing but accounts is configured has no bot of its own.
+        """
+        found: dict[str, ChannelSettings] = {}
+        for platform, table in self.platforms.items():
+            if table.enabled or table.extra or not table.accounts:
+                found[platform] = table
+            found |= {channel_name(platform, name): one for name, one in table.accounts.items()}
+        return found
 
 
 def leaves(value: object, key: Key = ()) -> Iterator[tuple[Key, object]]:

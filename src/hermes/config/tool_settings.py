@@ -21,6 +21,7 @@ from hermes.config.section import (
     ModelName,
     Name,
     Named,
+    OfChannels,
     Seconds,
     Section,
     Table,
@@ -218,7 +219,7 @@ class McpSettings(Section):
 
     servers: Named[McpServerSettings] = Field(default_factory=no_entries)
     """The servers, by name."""
-    platforms: Named[tuple[Word, ...]] = Field(default_factory=no_entries)
+    platforms: OfChannels[tuple[Word, ...]] = Field(default_factory=no_entries)
     """The servers whose tools may be used on a platform, by its name; no_mcp means none. A platform
     that is not listed may use all."""
     start_wait_s: Delay = 5

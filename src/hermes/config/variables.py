@@ -7,12 +7,14 @@ platform has, such as `TELEGRAM_HOME_CHANNEL`, are built from the name of the pl
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
+from hermes.config.chat_settings import ChannelSettings
 from hermes.config.keys import ANY_NAME
 from hermes.config.settings import Key
 from hermes.home_path import HOME_VARIABLE
 
 PREFIX = "HERMES_"
 LEVELS = "__"
+ACCOUNTS = "accounts"
 HOME = HOME_VARIABLE
 
 
@@ -192,7 +194,14 @@ def key_of_platform(variable: str, platforms: Collection[str]) -> Key | None:
 
 
 def platform_key(name: str, rest: Key) -> Key:
-    """The full key of `telegram.x`, which means `platforms.telegram.extra.x`."""
+    """The full key of `telegram.x`, which means `platforms.telegram.extra.x`.
+
+    Below an account, `telegram.accounts.sales.x`, what every platform has is meant by its own name.
+    """
+    if rest[:1] == (ACCOUNTS,):
+        is_own = len(rest) > 2 and rest[2] not in ChannelSettings.model_fields
+        extra = ("extra",) if is_own else ()
+        return ("platforms", name, *rest[:2], *extra, *rest[2:])
     if rest and rest[0] in ("enabled", "extra"):
         return ("platforms", name, *rest)
     return ("platforms", name, "extra", *rest)

@@ -389,7 +389,7 @@ def agents_in_file(settings: Settings) -> AgentsReport:
 
 
 def _file_line(name: str, settings: Settings) -> AgentLine:
-    agent, rules = settings.agents[name], rules_of(settings.agent_rules)
+    agent, rules = settings.agents[name], rules_of(settings.agent_rules, settings.channels)
     return AgentLine(
         id=name,
         name=name,
@@ -482,4 +482,5 @@ def _model(settings: AgentSettings) -> str:
 
 
 def _rule_text(rule: AgentRule) -> str:
-    return f"{rule.name}: {', '.join(f'{field} {value}' for field, value in rule.asks)}"
+    name = rule.place.removeprefix("agent_rules.")
+    return f"{name}: {', '.join(f'{field} {value}' for field, value in rule.asks)}"

@@ -24,7 +24,9 @@ _Result = TypeVar("_Result")
 # Who stands behind a platform's user id, if anybody does.
 PersonOf = Callable[[str, str], Awaitable[str | None]]
 # What an id, a platform or a tier looks like; a secret is longer, and has capitals.
-_SAFE_TO_LOG: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}|true|false|-[0-9]{1,15}")
+_SAFE_TO_LOG: Final = re.compile(
+    r"[a-z0-9][a-z0-9_-]{0,39}(/[a-z0-9][a-z0-9_-]{0,31})?|true|false|-[0-9]{1,15}"
+)
 # What a model looks like; only one that a provider was found for gets as far as this.
 _MODEL: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,99}")
 # What the name of a secret looks like; only one that was found or stored gets as far as this.

@@ -193,7 +193,7 @@ def job_line(job: CronJob) -> JobLine:
         id=job.id,
         state="paused" if job.paused_at is not None else state,
         person_id=job.person_id,
-        user="" if source is None else f"{source.platform}:{source.user_id}",
+        user="" if source is None else source.sender_name,
         text="" if task is None else task.text,
         when="" if task is None else task.words,
         zone=zone,

@@ -13,10 +13,11 @@ import msgspec
 
 from hermes.config import Finding, LoadedConfig, ProviderSettings, Settings
 from hermes.config.findings import masked
-from hermes.config.variables import WELL_KNOWN
+from hermes.config.variables import WELL_KNOWN, WellKnownVariable, variable_of
 from hermes.control.models import ModelLine
 from hermes.control.status import ChannelStatus
 from hermes.control.why_delivery import breaker_text
+from hermes.message.channel_name import account_of, platform_of, settings_place
 from hermes.plugins.manifest import Manifest
 from hermes.tools.mcp.report import ServerStatus
 
@@ -131,10 +132,10 @@ def _called(settings: Settings) -> Iterator[str]:
 
 
 def _platforms(settings: Settings) -> Iterator[str]:
-    for name, platform in settings.platforms.items():
-        for key, value in platform.extra.items():
-            if platform.enabled and isinstance(value, str) and value.startswith(_SCHEMES):
-                yield f"{_shown(value)} (platforms.{name}.extra.{key})"
+    for name, chosen in settings.channels.items():
+        for key, value in chosen.extra.items():
+            if chosen.enabled and isinstance(value, str) and value.startswith(_SCHEMES):
+                yield f"{_shown(value)} ({settings_place(name)}.extra.{key})"
 
 
 def _let_through(settings: Settings) -> Iterator[str]:
@@ -216,40 +217,48 @@ def channel_checks(
     """
     by_name = {one.name: one for one in states}
     known = _BUILT_IN_CHANNELS | set(installed)
-    on = {name: one for name, one in settings.platforms.items() if one.enabled}
-    for name, platform in on.items():
+    on = {name: one for name, one in settings.channels.items() if one.enabled}
+    for name, chosen in on.items():
+        place = settings_place(name)
         lacks = [
             row
             for row in WELL_KNOWN.values()
-            if row.enables == name and not platform.extra.get(row.key[-1])
+            if row.enables == platform_of(name) and not chosen.extra.get(row.key[-1])
         ]
-        if name not in known:
+        if platform_of(name) not in known:
             yield Check(
                 name="channels",
                 status="fail",
-                what=f"platforms.{name} is enabled, but no channel of that name is installed",
+                what=f"{place} is enabled, but no channel of that name is installed",
                 why=_WITHOUT,
-                fix=f"add its plugin to `plugins`, or set platforms.{name}.enabled to false",
+                fix=f"add its plugin to `plugins`, or set {place}.enabled to false",
             )
         for row in lacks:
             yield Check(
                 name="channels",
                 status="fail",
-                what=f"platforms.{name} is enabled, but has no {row.key[-1]}",
+                what=f"{place} is enabled, but has no {row.key[-1]}",
                 why="the platform refuses connections without a credential",
-                fix=f"set {row.name} in .env, or platforms.{name}.enabled to false",
+                fix=f"set {_variable(name, row)} in .env, or platforms.{name}.enabled to false",
             )
         if name in by_name:
             yield _channel_check(by_name[name])
         elif name in problems:
-            if name in known and not lacks:
-                fix = f"set what is missing, or set platforms.{name}.enabled to false"
+            if platform_of(name) in known and not lacks:
+                fix = f"set what is missing, or set {place}.enabled to false"
                 what = f"{name} cannot be used: {problems[name]}"
                 yield Check(name="channels", status="fail", what=what, why=_WITHOUT, fix=fix)
-        elif name in known and not lacks:
+        elif platform_of(name) in known and not lacks:
             yield Check(name="channels", status="ok", what=f"{name} can be connected")
     if not on:
         yield Check(name="channels", status="ok", what="the REST API and the web chat")
+
+
+def _variable(channel: str, row: WellKnownVariable) -> str:
+    """Return the variable that sets the credential of a channel: the well-known one is the platform's."""
+    account = account_of(channel)
+    own = (*row.key[:2], "accounts", account, *row.key[2:])
+    return variable_of(own) if account else row.name
 
 
 def _channel_check(one: ChannelStatus) -> Check:
@@ -270,7 +279,7 @@ def _channel_check(one: ChannelStatus) -> Check:
             status="warn",
             what=f"{one.name} is {'deaf' if one.deaf else one.state}: {one.note or 'no reason given'}",
             why="nothing is received there meanwhile; Hermes keeps trying",
-            fix=f"if this persists, read docs/channels/{one.name}.md",
+            fix=f"if this persists, read docs/channels/{platform_of(one.name)}.md",
         )
     if one.rests_until is not None:
         return Check(
@@ -293,16 +302,16 @@ def risk_checks(settings: Settings, manifests: Mapping[str, Manifest]) -> Iterat
         if not manifest.capabilities.redelivers:
             what = f"{name} does not send a message again that got lost on the way to Hermes"
             yield Check(name="channels", status="ok", what=what)
-        extra = settings.platforms[name].extra
+        extra = settings.channels[name].extra
         for key, setting in manifest.settings.items():
             risk = setting.risky.get(str(extra.get(key) or setting.default))
             if risk is not None:
                 yield Check(
                     name="channels",
                     status="warn",
-                    what=f"platforms.{name}.{key} is {extra.get(key) or setting.default}",
+                    what=f"{settings_place(name)}.{key} is {extra.get(key) or setting.default}",
                     why=risk,
-                    fix=f"read docs/channels/{name}.md, and change it if you can",
+                    fix=f"read docs/channels/{platform_of(name)}.md, and change it if you can",
                 )
 
 

@@ -101,14 +101,14 @@ class PairingOperations:
         )
         if settled.verdict != "right":
             raise _refusal(order.platform, settled, now=now, limits=limits)
-        if settled.is_told:
-            self._wake(order.platform)
+        if settled.told_on:
+            self._wake(settled.told_on)
         _log.info("pair_approved", person_id=settled.person_id, by=order.by)
         return PairReport(
             platform=settled.platform,
             user_id=settled.user_id,
             person_id=settled.person_id,
-            is_told=settled.is_told,
+            is_told=bool(settled.told_on),
         )
 
     async def deny(self, order: PairOrder) -> PairReport:

@@ -17,12 +17,12 @@ from hermes.control.mcp import McpOperations
 from hermes.control.runtime import ReloadReport
 from hermes.control.status import ChannelStatus
 from hermes.errors import BadRequest, ConfigurationError
+from hermes.message.channel_name import settings_place
 
 _log = structlog.get_logger(__name__)
 LogLevel = Literal["debug", "info", "warning", "error"]
 _LEVEL = "logs.level"
 _MCP = "mcp."
-_PLATFORMS = "platforms."
 # Connects a platform with the settings of its own that these have; returns how its first try went.
 Renew = Callable[[str, Settings], Awaitable[ChannelStatus]]
 
@@ -40,7 +40,7 @@ class ReloadOperations:
         renew: Renew,
     ) -> None:
         self._held = _flat(settings)
-        self._enabled = frozenset(name for name, one in settings.platforms.items() if one.enabled)
+        self._enabled = frozenset(name for name, one in settings.channels.items() if one.enabled)
         self._renew = renew
         self._reread = reread
         self._mcp = mcp
@@ -78,7 +78,7 @@ class ReloadOperations:
         async with self._turn:
             settings = await self._read()
             found = _flat(settings)
-            own = f"{_PLATFORMS}{platform}.extra."
+            own = f"{settings_place(platform)}.extra."
             await self._connect(platform, settings)
             self._take(tuple(key for key in {*found, *self._held} if key.startswith(own)), found)
 
@@ -98,7 +98,7 @@ class ReloadOperations:
 
     def _is_own(self, platform: str, changed: list[str], found: Mapping[str, object]) -> bool:
         """Tell whether settings changed that are the channel's own, of a platform that stays on."""
-        prefix = f"{_PLATFORMS}{platform}."
+        prefix = f"{settings_place(platform)}."
         is_on = found.get(f"{prefix}enabled") is True
         return is_on and any(key.startswith(f"{prefix}extra.") for key in changed)
 
@@ -109,7 +109,7 @@ class ReloadOperations:
 
 def is_reloadable(key: str, platforms: Collection[str]) -> bool:
     """Return whether a setting can change while the gateway runs; `platforms` are those that are on."""
-    own = tuple(f"{_PLATFORMS}{name}.extra." for name in platforms)
+    own = tuple(f"{settings_place(name)}.extra." for name in platforms)
     return key == _LEVEL or key.startswith((_MCP, *own))
 
 

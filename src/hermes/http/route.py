@@ -45,8 +45,8 @@ class HttpExchange:
         return str(self.scope["path"])
 
     def parameter(self, name: str) -> str:
-        """Return a piece of the path that the route names."""
-        return str(self.scope["path_params"][name])
+        """Return a piece of the path that the route names; empty if the path ends before it."""
+        return str(self.scope["path_params"].get(name, ""))
 
     def query(self) -> dict[str, str]:
         """Return the query; a key given twice keeps its last value."""

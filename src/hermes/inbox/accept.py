@@ -23,6 +23,7 @@ from hermes.inbox.group_context import as_context, in_group
 from hermes.inbox.presses import Presses
 from hermes.inbox.reactions import Reactions
 from hermes.inbox.space import FULL_RETRY_S, InboxPlace, InboxSpace
+from hermes.message.channel_name import of_channel
 from hermes.message.event import NO_RAW, MessageEvent
 from hermes.message.ids import MakeId
 from hermes.message.offer import Press
@@ -429,7 +430,7 @@ class Inbox:
         if event.internal:
             return BusyPolicy.QUEUE
         platform = event.source.platform
-        chosen = self._busy.platforms.get(platform) or self._busy.default
+        chosen = of_channel(self._busy.platforms, platform) or self._busy.default
         if chosen is not None:
             return BusyPolicy(chosen)
         return self._manifests.get(platform, BusyPolicy.INTERRUPT)

@@ -49,7 +49,7 @@ class InboxSpace:
     async def claim(self, event: MessageEvent, *, is_command: bool) -> InboxPlace:
         """Reserve space for a message; raises `Overloaded`, or `RateLimited` for its sender."""
         source = event.source
-        share = Share(way_of(event), f"{source.platform}:{source.user_id}", is_command)
+        share = Share(way_of(event), source.sender_name, is_command)
         count = self._count(is_command=is_command)
         if self._is_unlimited(source.platform, count=count, is_command=is_command):
             self._check_account(share, count=count)

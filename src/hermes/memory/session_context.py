@@ -15,6 +15,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from hermes.memory.sanitiser import clean_value
+from hermes.message.channel_name import platform_of
 from hermes.message.reply_tags import NO_REPLY
 from hermes.message.source import Source
 
@@ -123,7 +124,7 @@ def is_place(block: str) -> bool:
 
 def shown_id(platform: str, name: str) -> str:
     """Return an id as a model sees it: 12 hex digits of its SHA-256 if it is personal."""
-    if platform in _PERSONAL:
+    if platform_of(platform) in _PERSONAL:
         return hashlib.sha256(name.encode()).hexdigest()[:_HASH_CHARS]
     return _ODD.sub("?", name)[:_LONGEST_ID]
 

@@ -1,7 +1,7 @@
 """`Destination`: where to send a message, as people, models and schedules write it. Pure.
 
-`origin`, `local`, `platform`, `platform:chat` or `platform:chat:thread`. A `:` inside an id is
-written as `%3A`. The courier decides which chat that is, and who may send there.
+`origin`, `local`, `platform`, `platform:chat` or `platform:chat:thread`; the platform is a channel's
+name, such as `telegram/sales` for one of several bots. A `:` inside an id is written as `%3A`. The courier decides which chat that is, and who may send there.
 """
 
 import re
@@ -10,10 +10,11 @@ from typing import Literal
 import msgspec
 
 from hermes.errors import BadRequest
+from hermes.message.channel_name import ONE_NAME
 from hermes.message.session_key import escape, unescape
 
 FORMS = "origin, local, platform, platform:chat or platform:chat:thread"
-_PLATFORM = re.compile(r"[a-z0-9_-]{1,40}")
+_PLATFORM = re.compile(rf"{ONE_NAME}(/{ONE_NAME})?")
 _LONGEST_ID = 500
 
 

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, 
 import msgspec
 
 from hermes.errors import BadRequest, Forbidden, NotFound
+from hermes.message.channel_name import account_of, platform_of
 from hermes.message.outcome import DeliveryState
 from hermes.message.session_key import is_direct, read_session_key
 from hermes.message.target import Destination, parse_target
@@ -166,7 +167,7 @@ class OutboxCourier:
                 f"{wanted} is not a chat of this person, and nobody is named who could allow it "
                 f"(approvals.admins); possible targets are {await self._possible(search.person_id)}"
             )
-        account = sessions[0].account if sessions else _ACCOUNT
+        account = sessions[0].account if sessions else target.account
         is_group = any(not is_direct(one.lane) for one in sessions)
         target = msgspec.structs.replace(target, account=account, group=is_group)
         return _place(str(wanted), target, reach=reach, sessions=sessions)
@@ -216,9 +217,15 @@ class OutboxCourier:
         user = await self._store.users.get(person_id)
         # For a person who has not written for long: most direct chats have the name of their
         # person.
-        for channel in () if user is None else user.channels:
+        places = [
+            (name, channel.user_id)
+            for channel in (() if user is None else user.channels)
+            for name in sorted({channel.platform, *self._platforms.names})
+            if platform_of(name) == channel.platform
+        ]
+        for name, user_id in places:
             found = await self._store.sends.sessions(
-                channel.platform, channel.user_id, thread_id=None, agents=self._agents
+                name, user_id, thread_id=None, agents=self._agents
             )
             keys += [
                 read_session_key(one.lane)
@@ -327,7 +334,7 @@ def _place(
 def _target(wanted: Destination) -> Target:
     return Target(
         platform=wanted.platform,
-        account=_ACCOUNT,
+        account=account_of(wanted.platform) or _ACCOUNT,
         chat_id=wanted.chat_id,
         thread_id=wanted.thread_id,
     )

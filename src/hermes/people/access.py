@@ -10,6 +10,7 @@ from typing import Literal
 import msgspec
 
 from hermes.config import PlatformAccess, Settings
+from hermes.message.channel_name import of_channel
 from hermes.message.source import Source
 from hermes.ports.people import ChannelAccess, Unknown
 
@@ -57,8 +58,8 @@ class PlatformRules(msgspec.Struct, frozen=True, kw_only=True):
 
 def platform_rules(platform: str, settings: Settings, *, manifest: Unknown) -> PlatformRules:
     """Return the rules of a platform; `manifest` is its channel's default for strangers."""
-    access = settings.access.platforms.get(platform) or PlatformAccess()
-    listed = settings.platforms.get(platform)
+    access = of_channel(settings.access.platforms, platform) or PlatformAccess()
+    listed = settings.channels.get(platform)
     extra = {} if listed is None else listed.extra
     allow_from = frozenset((*access.allow_from, *_ids(extra, "allowed_users")))
     group_allow_from = frozenset(access.group_allow_from)

@@ -11,6 +11,7 @@ from typing import Literal
 import msgspec
 
 from hermes.config import PlatformAccess, Settings
+from hermes.message.channel_name import of_channel
 from hermes.message.event import MessageEvent
 
 Hearing = Literal["turn", "context", "nothing"]
@@ -39,7 +40,7 @@ TURN = GroupVerdict("turn")
 
 def group_rules(platform: str, access: Mapping[str, PlatformAccess]) -> GroupRules:
     """Return the rules of a platform."""
-    chosen = access.get(platform) or PlatformAccess()
+    chosen = of_channel(access, platform) or PlatformAccess()
     return GroupRules(
         platform=platform,
         require_mention=chosen.require_mention,

@@ -148,7 +148,7 @@ class Reception:
             return AccessNotice(text, "what was sent is not a code")
         settled = await self._pairing.use_link_code(
             code_given,
-            platform=source.platform,
+            platform=source.sender[0],
             user_id=source.user_id,
             message_id=message_id,
             at=now,
@@ -197,7 +197,7 @@ class Reception:
         limits, now = self._pairing_limits, self._clock.now()
         code = make_code(self._random_bytes, limits.length)
         ask = PairingAsk(
-            platform=source.platform,
+            platform=source.sender[0],
             user_id=source.user_id,
             person_id=person_id,
             message_id=message_id,
@@ -253,7 +253,7 @@ def _full_text(source: Source, wait_s: float) -> str:
 def _pairing_text(source: Source, code: str, *, valid_s: float) -> str:
     return (
         f"I do not know you yet. Your pairing code is {spoken(code)}: give it to the operator of "
-        f"this gateway. They let you in with `hermes pair approve {source.platform} {spoken(code)}`, "
+        f"this gateway. They let you in with `hermes pair approve {source.sender[0]} {spoken(code)}`, "
         f"within {how_long(valid_s)}. You are {_name(source)} here."
     )
 
@@ -266,7 +266,7 @@ def _signup_text(source: Source) -> str:
 
 
 def _name(source: Source) -> str:
-    return f"{source.platform}:{source.user_id}"
+    return source.sender_name
 
 
 _LINK_VALID_S = 900.0

@@ -9,6 +9,7 @@ from typing import Literal
 import msgspec
 
 from hermes.config import AccessSettings, CommandSettings, PlatformAccess
+from hermes.message.channel_name import of_channel
 from hermes.message.source import Source
 
 Scope = Literal["dm", "group"]
@@ -42,7 +43,7 @@ def may_use(command: str, who: str, *, where: CommandPlace, settings: AccessSett
 
 
 def _rules(where: CommandPlace, settings: AccessSettings) -> CommandSettings:
-    scopes = settings.platforms.get(where.platform, _OPEN).commands
+    scopes = (of_channel(settings.platforms, where.platform) or _OPEN).commands
     return scopes.dm if where.scope == "dm" else scopes.group
 
 

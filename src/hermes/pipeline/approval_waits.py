@@ -161,7 +161,7 @@ async def park(turn: Turn, ctx: _Context, call: ToolCallPart, *, by_admins: bool
         ordinal=ordinal,
         tool=call.name,
         arguments_hash=services.store.digest(binding(call)),
-        requester=f"{source.platform}:{source.user_id}",
+        requester=source.sender_name,
         chat_type=chat_type,
         asked_at=now,
         expires_at=waits.expires_at,

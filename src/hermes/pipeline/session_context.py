@@ -88,7 +88,7 @@ def around(turn: Turn, services: PlaceServices) -> SessionContext | None:
         return None
     if not settings.sessions.context or begins_alike(turn):
         return None
-    platforms = settings.platforms.items()
+    platforms = settings.channels.items()
     return SessionContext(
         tuple([(name, one.home_channel) for name, one in platforms if one.enabled]),
         told_day(services.clock.now(), services.resets.zone),

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 import structlog
 
 from hermes.errors import StorageFull, StoreError
+from hermes.message.channel_name import of_channel
 from hermes.message.event import MessageEvent
 from hermes.message.outcome import BusyPolicy, DeliveryState
 from hermes.message.parts import TextPart
@@ -112,7 +113,8 @@ class WaitNotices:
 
     def _is_wanted(self, event: MessageEvent) -> bool:
         busy = self._services.settings.busy
-        return busy.notice_platforms.get(event.source.platform, busy.notice)
+        wanted = of_channel(busy.notice_platforms, event.source.platform)
+        return busy.notice if wanted is None else wanted
 
     async def _tell(
         self,

@@ -73,7 +73,10 @@ class ManifestSetting(SettingRules, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class Auth(msgspec.Struct, frozen=True, kw_only=True):
-    """How both sides authenticate; `lock` names the setting that one process may use at a time."""
+    """How both sides authenticate; `lock` names the setting that one process may use at a time.
+
+    Settings that it is one credential only together with, such as a server, come before it.
+    """
 
     scheme: str
     webhook: str = ""
@@ -217,27 +220,27 @@ def _completed(tables: dict[str, Any]) -> dict[str, Any]:
 
 
 def read_settings(
-    manifest: Manifest, table: Mapping[str, object], *, whole: bool = True
+    manifest: Manifest, table: Mapping[str, object], *, whole: bool = True, at: str = ""
 ) -> dict[str, Any]:
     """Return a value for every setting of the manifest; raises with the name of a wrong one.
 
     A setting that the manifest does not know is refused as a typing error. Without `whole`, one that
-    `needed_if` makes necessary may still be missing.
+    `needed_if` makes necessary may still be missing. `at` is where the settings are, if not directly
+    below the platform.
     """
+    at = at or f"platforms.{manifest.name}"
     known = manifest.settings
     for name in table:
         if name not in known:
             raise ConfigurationError(
-                f"platforms.{manifest.name}.{name}: there is no such setting; known: "
-                f"{', '.join(sorted(known))}"
+                f"{at}.{name}: there is no such setting; known: {', '.join(sorted(known))}"
             )
-    above = f"platforms.{manifest.name}"
     values = {
-        name: read_value(f"{above}.{name}", table.get(name), setting=setting)
+        name: read_value(f"{at}.{name}", table.get(name), setting=setting)
         for name, setting in known.items()
     }
     if whole:
-        _check_needed(above, values, known)
+        _check_needed(at, values, known)
     return values
 
 

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from hermes.message.channel_name import platform_of
 from hermes.message.parts import Media
 from hermes.ports.channel import Capabilities, Channel, TellArrived, TellReturned
 from hermes.ports.channel_rows import ChannelRows
@@ -33,6 +34,7 @@ class MediaFiles(Protocol):
 class ChannelSetup(msgspec.Struct, frozen=True, kw_only=True):
     """Everything a channel is made of.
 
+    `name` is that of the channel: the platform, or `platform/account` for one of its further accounts.
     `settings` holds a value for every entry of the manifest's [settings] table: what the operator
     set, or the default; secrets as plain text. `state` is for the little that a channel must remember
     itself over a restart (where it was in a stream of events).
@@ -60,6 +62,11 @@ class ChannelSetup(msgspec.Struct, frozen=True, kw_only=True):
     returned: TellReturned | None = None
     arrived: TellArrived | None = None
     rows: ChannelRows = ChannelRows()
+
+    @property
+    def platform(self) -> str:
+        """The platform, whichever of its accounts it is."""
+        return platform_of(self.name)
 
 
 class Suggestion(msgspec.Struct, frozen=True):

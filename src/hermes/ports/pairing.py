@@ -69,7 +69,7 @@ class WrongCodes(msgspec.Struct, frozen=True):
 class PairingCodeResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The result of a code: `wrong` has used up one of the tries, `locked` was not checked.
 
-    `is_told` says that its owner will be notified.
+    `told_on` is the channel on which its owner will be notified, if they can be.
     """
 
     verdict: Literal["right", "wrong", "locked", "own"]
@@ -79,7 +79,7 @@ class PairingCodeResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
     moved: ChannelMove | None = None
     until: float = 0.0
     failures: int = 0
-    is_told: bool = False
+    told_on: str = ""
 
 
 class CodeRules(Protocol):

@@ -143,7 +143,7 @@ class CronWorker:
         source = task.origin.source
         channel_access = await self._store.users.channel_access(source.platform, source.user_id)
         if channel_access.person_id != job.person_id:
-            return f"{source.platform}:{source.user_id} belongs to another person now"
+            return f"{source.sender_name} belongs to another person now"
         return None if await self._admits(event) else "its owner is no longer admitted"
 
     async def _stop_job(self, job: CronJob, reason: str) -> None:

@@ -8,9 +8,11 @@ import asyncio
 from collections.abc import Callable, Iterable
 from itertools import groupby
 
+import msgspec
 import structlog
 
 from hermes.errors import HermesError
+from hermes.message.channel_name import platform_of
 from hermes.message.event import MessageEvent
 from hermes.ports.channel import Accept, Acceptance, Channel, ListingChannel
 from hermes.ports.clock import Clock
@@ -107,7 +109,12 @@ class DirectoryWatch:
         except (HermesError, TimeoutError) as error:
             _log.warning("directory_not_listed", platform=channel.name, problem=str(error))
             return 0
-        own = {one.chat_id: one for one in chats if one.platform == channel.name and one.name}
+        name, platform = channel.name, platform_of(channel.name)
+        own = {
+            one.chat_id: msgspec.structs.replace(one, platform=name)
+            for one in chats
+            if one.platform in (name, platform) and one.name
+        }
         return await self._store.keep(
             channel.name, tuple(own.values()), is_listing=True, at=self._clock.now()
         )

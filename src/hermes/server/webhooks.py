@@ -11,6 +11,7 @@ from starlette.routing import Route
 from hermes.errors import HermesError, NotFound
 from hermes.http.errors import error_response, status_of
 from hermes.http.route import Answer, Endpoint, HttpExchange
+from hermes.message.channel_name import channel_name
 from hermes.ports.channel import HttpRequest, HttpResponse, WebhookChannel
 
 
@@ -24,11 +25,15 @@ class WebhookLimits(msgspec.Struct, frozen=True, kw_only=True):
 def webhook_routes(
     channels: Mapping[str, WebhookChannel], limits: WebhookLimits
 ) -> tuple[Route, ...]:
-    """Return the routes of all webhooks; the channel owns the path after the platform's name."""
+    """Return the routes of all webhooks; the channel owns the path after its name.
+
+    An account of a platform is called at `/webhooks/platform/account`.
+    """
 
     async def hand_over(exchange: HttpExchange) -> Answer:
         platform = exchange.parameter("platform")
-        channel = channels.get(platform)
+        account = exchange.parameter("rest").partition("/")[0]
+        channel = channels.get(channel_name(platform, account)) or channels.get(platform)
         if channel is None:
             raise NotFound(f"No platform {platform[:80]!r} receives webhooks here.")
         body = b""

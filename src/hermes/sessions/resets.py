@@ -11,6 +11,7 @@ from typing import Literal
 from zoneinfo import ZoneInfo
 
 from hermes.config import ResetSettings, SessionSettings
+from hermes.message.channel_name import of_channel
 from hermes.message.session_key import SessionKey, read_session_key
 from hermes.ports.sessions import EndReason
 
@@ -42,7 +43,7 @@ def rule_for(key: SessionKey, settings: SessionSettings) -> ResetSettings:
     """Return the rule of a session: its platform's, else its chat kind's, else the common one."""
     chat_type = "thread" if key.thread is not None else key.chat_type
     return (
-        settings.reset_platforms.get(key.platform)
+        of_channel(settings.reset_platforms, key.platform)
         or settings.reset_chat_types.get(chat_type)
         or settings.reset
     )

@@ -148,3 +148,32 @@ async def test_w27_a_thread_that_somebody_wrote_in_is_known(tmp_path: Path) -> N
         report = await desk.send(SendOrder(to="push:room:7", text="dinner", by="ops"))
 
         assert report.sessions == (record.lane,)
+
+
+@pytest.mark.req("W27")
+async def test_w27_a_bot_is_named_after_its_platform_and_has_a_home_of_its_own(
+    tmp_path: Path,
+) -> None:
+    two = {
+        **PLATFORM,
+        "PLATFORMS__PUSH__ACCOUNTS__SALES__HOME_CHANNEL": "shop",
+        "PLATFORMS__PUSH__ACCOUNTS__OLD__ENABLED": "false",
+    }
+    async with open_rig(tmp_path, settings=two, start=False, sending=False) as rig:
+        desk = make_send_operations(
+            rig.store, settings_of(tmp_path, two), home=tmp_path, clock=rig.clock, make_id=make_id
+        )
+
+        sent = [
+            await desk.send(SendOrder(to=name, text=name, by="ops"))
+            for name in ("push", "push/sales", "push/sales:c9")
+        ]
+        with pytest.raises(NotFound, match="there is no platform 'push/old' here"):
+            await desk.send(SendOrder(to="push/old:c9", text="never", by="ops"))
+
+        assert [(one.to, one.state) for one in sent] == [
+            ("push", "waiting"),
+            ("push/sales", "waiting"),
+            ("push/sales:c9", "waiting"),
+        ]
+        assert [await rig.store.outbox.waiting(name) for name in ("push", "push/sales")] == [1, 2]

@@ -138,3 +138,19 @@ def test_a_secret_that_the_file_would_hide_is_not_written_beside_it(home: Path) 
         typer.BadParameter, match=r"bot_token is set in config\.yaml, which overrides"
     ):
         ChannelSheet(manifest_of("telegram"), loaded, given={"bot_token": "1:new"}).complete()
+
+
+@pytest.mark.req("W12")
+def test_an_account_is_asked_for_all_of_its_own_and_named_in_every_error(home: Path) -> None:
+    (home / "config.yaml").write_text("telegram: {bot_token: '1:old', mode: webhook}\n")
+    loaded = load({}, home)
+    given = {"bot_token": "2:new"}
+    sheet = ChannelSheet(manifest_of("telegram"), loaded, given=given, channel="telegram/sales")
+
+    sheet.complete()
+
+    assert (sheet.secrets(), sheet.plain()) == ({("bot_token",): "2:new"}, {})
+    empty = ChannelSheet(manifest_of("telegram"), loaded, given={}, channel="telegram/sales")
+    variable = "HERMES_PLATFORMS__TELEGRAM__ACCOUNTS__SALES__EXTRA__BOT_TOKEN"
+    with pytest.raises(typer.BadParameter, match=variable):
+        empty.complete()

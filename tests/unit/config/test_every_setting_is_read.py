@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 
@@ -48,7 +48,7 @@ def sections() -> dict[str, type[Section]]:
 
     def walk(one: type[Section]) -> None:
         if one.__name__ not in found:
-            found[one.__name__] = one
+            found.update({base.__name__: base for base in one.__mro__ if issubclass_of(base)})
             for field in one.model_fields.values():
                 for inner in inside(field.annotation):
                     walk(inner)
@@ -68,7 +68,10 @@ def inside(annotation: Any) -> Iterator[type[Section]]:
 
 @cache
 def below(one: type[Section], field: str) -> frozenset[type[Section]]:
-    """Return the sections that a field of a section holds, itself or as a table."""
+    """Return the sections that a field or a property of a section holds, itself or as a table."""
+    computed = getattr(one, field, None)
+    if isinstance(computed, property):
+        return frozenset(inside(get_type_hints(computed.fget)["return"]))
     info = one.model_fields.get(field)
     return frozenset() if info is None else frozenset(inside(info.annotation))
 
@@ -228,8 +231,13 @@ def reads() -> frozenset[tuple[type[Section], str]]:
 
 
 def own_fields(one: type[Section]) -> list[str]:
-    """Return the fields that a section declares itself; those it inherits are its base's."""
-    return [field for field in one.model_fields if field in one.__annotations__]
+    """Return the fields that a section declares itself; those it inherits are its base's, also
+    with another default.
+    """
+    inherited = {
+        field for base in one.__mro__[1:] if issubclass_of(base) for field in base.model_fields
+    }
+    return [field for field in one.model_fields if field not in inherited]
 
 
 def fields() -> list[tuple[str, str]]:

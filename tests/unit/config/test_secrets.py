@@ -16,7 +16,7 @@ def test_no_secret_is_shown_in_rows_warnings_or_text(write, load_home):
         dotenv=f"OPENAI_API_KEY={SECRET}\nTELEGRAM_BOT_TOKEN={SECRET}\n",
         yaml=f"""\
 providers: {{openai: {{api_key: {SECRET}, headers: {{X-Key: {SECRET}}}}}}}
-telegram: {{bot_token: {SECRET}, webhook_secret: {SECRET}, accounts: [{{password: {SECRET}}}], pin_key: 12345678}}
+telegram: {{bot_token: {SECRET}, webhook_secret: {SECRET}, logins: [{{password: {SECRET}}}], pin_key: 12345678}}
 proxy: http://ada:{SECRET}@proxy:1
 """,
     )

@@ -43,3 +43,35 @@ async def test_reloads_at_once_report_a_change_once(tmp_path: Path) -> None:
 
     assert [one.applied for one in reports] == [("platforms.telegram.extra.bot_token",), (), ()]
     assert connected == ["telegram"]
+
+
+@pytest.mark.req("W6")
+async def test_a_bots_token_is_taken_over_and_more_or_fewer_bots_need_a_restart(
+    tmp_path: Path,
+) -> None:
+    file, connected = tmp_path / "config.yaml", list[str]()
+    file.write_text("telegram: {accounts: {a: {bot_token: '1:old'}, gone: {bot_token: '2:b'}}}\n")
+    file.chmod(0o600)
+    again = partial(load, {}, tmp_path)
+    loaded = again()
+    file.write_text("telegram: {accounts: {a: {bot_token: '1:new'}, more: {bot_token: '3:c'}}}\n")
+
+    async def connect(channel: str, _settings: Settings) -> ChannelStatus:
+        connected.append(channel)
+        return ChannelStatus(name=channel, state="connected")
+
+    servers = McpServers(loaded.settings.mcp, clock=ManualClock())
+    report = await ReloadOperations(
+        loaded.settings,
+        reread=again,
+        mcp=McpOperations(servers, loaded, reread=again),
+        set_level=lambda _: None,
+        renew=connect,
+    ).reload()
+
+    assert (connected, report.applied) == (
+        ["telegram/a"],
+        ("platforms.telegram.accounts.a.extra.bot_token",),
+    )
+    accounts = {key.split(".")[3] for key in report.needs_restart}
+    assert accounts == {"gone", "more"}

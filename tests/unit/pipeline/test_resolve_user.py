@@ -168,7 +168,7 @@ async def test_a3_a_strangers_code_that_is_not_taken(
 async def test_a3_the_timeline_names_the_rule_that_chose_the_agent(
     agent: str, notes: list[object]
 ) -> None:
-    rule = AgentRule(name="vip", agent=agent, asks=(("person", "p_ann"),))
+    rule = AgentRule(place="agent_rules.vip", agent=agent, asks=(("person", "p_ann"),))
     ctx = Context(Services(roster=Rules(rule)))
 
     await resolve_user(make_turn(), ctx)

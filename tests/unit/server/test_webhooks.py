@@ -133,3 +133,40 @@ async def test_a_channel_that_looks_at_the_whole_call_gets_it_whole() -> None:
     signed = {"x-telegram-bot-api-secret-token": SECRET}
     # Its secret is right, so its body is read; it is not connected yet.
     assert await ask("/webhooks/telegram", headers=signed, body=b"{}       ") == 503
+
+
+async def test_an_account_is_called_below_its_platform_and_all_else_is_the_platforms() -> None:
+    called: list[tuple[str, str]] = []
+
+    class Named(Plain):
+        async def webhook(self, request: HttpRequest) -> HttpResponse:
+            called.append((self.name, request.path))
+            return HttpResponse()
+
+    can = Capabilities(delivery="push")
+    known = {name: Named(can, name=name) for name in ("plain", "plain/sales")}
+    (short, long) = webhook_routes(known, WebhookLimits())
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(_message: Any) -> None: ...
+
+    for route, rest in ((short, ""), (long, "x"), (long, "sales"), (long, "sales/x")):
+        path = f"/webhooks/plain/{rest}".rstrip("/")
+        scope = {
+            "type": "http",
+            "method": "POST",
+            "path": path,
+            "path_params": {"platform": "plain", **({"rest": rest} if rest else {})},
+            "query_string": b"",
+            "headers": [],
+        }
+        await route.app(scope, receive, send)
+
+    assert called == [
+        ("plain", "/webhooks/plain"),
+        ("plain", "/webhooks/plain/x"),
+        ("plain/sales", "/webhooks/plain/sales"),
+        ("plain/sales", "/webhooks/plain/sales/x"),
+    ]

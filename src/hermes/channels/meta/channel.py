@@ -162,7 +162,11 @@ class MetaChannel:
             if late is None:
                 raise self._window.closed(
                     "Once they have written again, replay the dead letter"
-                    + ("; or set platforms.whatsapp.template" if self.name == "whatsapp" else "")
+                    + (
+                        "; or set platforms.whatsapp.template"
+                        if self._setup.platform == "whatsapp"
+                        else ""
+                    )
                 )
             return await self._api.send(late, receipt=self._wire.receipt)
         for part in delivery.parts:

@@ -49,7 +49,7 @@ def read_account(setup: ChannelSetup) -> MetaAccount:
     is_dialog = given.get("provider") == _DIALOG
     names = ("app_secret", "verify_token", "webhook_secret")
     account = MetaAccount(
-        platform=setup.name,
+        platform=setup.platform,
         base_url=str(given["dialog_url" if is_dialog else "base_url"]),
         secrets={name: str(given.get(name) or "") for name in names},
         webhook=setup.rows.webhook or WebhookRow(),

@@ -32,9 +32,8 @@ _MOST_IGNORED = 10_000
 class WebhookRoutes:
     """All routes of generic webhooks."""
 
-    name = PLATFORM
-
     def __init__(self, setup: ChannelSetup) -> None:
+        self.name = setup.name
         self._setup = setup
         self._routes = read_routes(setup.settings["routes"])
         self._doors = {name: self._door(name, route) for name, route in self._routes.items()}

@@ -63,7 +63,7 @@ async def _settle(turn: Turn, ctx: TurnContext, argument: str, *, is_yes: bool) 
         return refused("There is nothing to approve under that id.")
     state: ApprovalState = "approved" if is_yes else "denied"
     source = turn.event.source
-    approver = f"{source.platform}:{source.user_id}"
+    approver = source.sender_name
     try:
         check_approver(approval, approver, settings=ctx.services.settings.approvals)
         await store.approvals.decide(approval.id, state, by=turn.id, at=ctx.services.clock.now())

@@ -13,7 +13,7 @@ async def restart_gateway(turn: Turn, ctx: TurnContext, _argument: str) -> str:
     source, services = turn.event.source, ctx.services
 
     async def ask() -> None:
-        if not services.restart(f"/restart by {source.platform}:{source.user_id}"):
+        if not services.restart(f"/restart by {source.sender_name}"):
             raise Conflict(_ALONE)
 
     try:

@@ -149,7 +149,7 @@ async def call_adapter(turn: Turn, ctx: _Context) -> Turn | Reply:
 async def _is_granted(turn: Turn, ctx: _Context) -> bool:
     """Return whether the agent names the person of a turn, or a role of theirs."""
     granted, source = turn.agent.settings.adapter, turn.event.source
-    if {turn.person_id, f"{source.platform}:{source.user_id}"} & set(granted.people):
+    if {turn.person_id, source.sender_name} & set(granted.people):
         return True
     if _tier(turn) in granted.roles:
         return True

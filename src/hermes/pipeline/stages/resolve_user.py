@@ -43,5 +43,5 @@ async def resolve_user(turn: Turn, ctx: StageContext[UserServices, TimelineWrite
     services = ctx.services
     rule = services.roster.rule_for(turn.event.source, person_id=turn.person_id)
     if rule is not None and rule.agent == turn.agent.key:
-        ctx.journal.note("agent", agent=rule.agent, rule=f"agent_rules.{rule.name}")
+        ctx.journal.note("agent", agent=rule.agent, rule=rule.place)
     return msgspec.structs.replace(turn, person=await services.store.people.get(turn.person_id))

@@ -126,7 +126,7 @@ class SqlCron:
 
     async def _run(self, tx: Tx, run: CronRun) -> WrittenMessage:
         source = run.message.event.source
-        owner = await tx.row(_PEOPLE["find"], source.platform, source.user_id)
+        owner = await tx.row(_PEOPLE["find"], *source.sender)
         if owner is None or owner[0] != run.person_id:
             raise GuardFailed(f"job {run.job_id}: its account belongs to another person")
         written = await self._inbox.keep(tx, run.message)
@@ -190,8 +190,7 @@ async def return_jobs(
     own = {
         job_id: task
         for job_id, task in tasks.items()
-        if task.origin.was_person == after
-        and (task.origin.source.platform, task.origin.source.user_id) == channel
+        if task.origin.was_person == after and task.origin.source.sender == channel
     }
     for job_id, task in own.items():
         await _give(tx, job_id, task, person_id=after, was="", sealer=sealer)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from hermes.message.channel_name import platform_of
 from hermes.ports.directory import ChatEntry
 from hermes.store.sql.engine import Engine, encode
 from hermes.store.sql.places import chat_place
@@ -85,7 +86,8 @@ class SqlDirectory:
 
     async def _person(self, db: Reads, entry: ChatEntry) -> str | None:
         """Return the person of a direct chat, unless unknown or erased."""
-        row = await db.row(_PEOPLE["find"], entry.platform, entry.user_id or entry.chat_id)
+        platform = platform_of(entry.platform)
+        row = await db.row(_PEOPLE["find"], platform, entry.user_id or entry.chat_id)
         owner = None if row is None else str(row[0])
         is_there = owner is not None and await db.row(_SQL["has_key"], owner) is not None
         return owner if is_there else None

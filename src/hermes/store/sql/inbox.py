@@ -162,7 +162,7 @@ class SqlInbox:
             return []
         source = message.event.source
         # By the channel, too: what was asked before it was linked to this person is theirs to decide.
-        who = (person_id, f"{source.platform}:{source.user_id}")
+        who = (person_id, source.sender_name)
         if approval_id is None:
             rows = await tx.rows(_APPROVALS["asked_below"], message.lane, *who)
             asked = [_Denial(*row) for row in rows if is_below(row[1], ancestor=message.lane)]

@@ -3,6 +3,7 @@
 Both accepted messages and callers' keys use this, so both know the same people.
 """
 
+from hermes.message.channel_name import platform_of
 from hermes.message.ids import MakeId
 from hermes.store.sql.places import name_place
 from hermes.store.sql.queries import load
@@ -27,9 +28,10 @@ async def find_or_add_person(
 ) -> str:
     """Return the person behind a platform's user id, creating it if unknown.
 
-    `name` is the platform's display name; it is stored to be shown, and identifies nobody. Who is
+    They are one person on all channels of the platform. `name` is the platform's display name; it is stored to be shown, and identifies nobody. Who is
     unknown and writes with a `key` is the person whose key it is.
     """
+    platform = platform_of(platform)
     row = await tx.row(_SQL["find"], platform, user_id)
     if row is None:
         owner = None if key is None else await tx.row(_SQL["owner_of_key"], key)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from hermes.message.channel_name import platform_of
 from hermes.message.chat import ChatMessage
 from hermes.message.outcome import DeliveryState
 from hermes.message.parts import TextPart
@@ -93,6 +94,7 @@ class SqlPairing:
 
         A wrong code uses up a try of the platform.
         """
+        platform = platform_of(platform)
 
         async def unit(tx: Tx) -> PairingCodeResult:
             tries = await _tries(tx, (_PAIR, platform, ""), rules=rules, at=at)
@@ -104,12 +106,13 @@ class SqlPairing:
                 return _count_wrong(tx, tries)
             tx.put(_SQL["settle"], platform, found.user_id, "approved", b"")
             tx.put(_USERS["activate"], platform, found.user_id, "paired", at)
+            told_on = await self._tell(tx, found, text=tell, at=at) if tell else ""
             return PairingCodeResult(
                 verdict="right",
                 platform=platform,
                 user_id=found.user_id,
                 person_id=found.person_id,
-                is_told=bool(tell) and await self._tell(tx, found, text=tell, at=at),
+                told_on=told_on,
             )
 
         return await self._engine.writer.run("approve_pairing", unit)
@@ -118,7 +121,10 @@ class SqlPairing:
         """Invalidate a waiting request's code; False if nobody waits."""
 
         async def unit(tx: Tx) -> bool:
-            return await tx.changed(_SQL["settle"], platform, user_id, "denied", b"") == 1
+            changed = await tx.changed(
+                _SQL["settle"], platform_of(platform), user_id, "denied", b""
+            )
+            return changed == 1
 
         return await self._engine.writer.run("deny_pairing", unit)
 
@@ -198,17 +204,19 @@ class SqlPairing:
                 found = _Stranger(*who)
         return found
 
-    async def _tell(self, tx: Tx, who: "_Stranger", *, text: str, at: float) -> bool:
-        """Write a delivery to the chat in which somebody asked; False if none can be sent."""
+    async def _tell(self, tx: Tx, who: "_Stranger", *, text: str, at: float) -> str:
+        """Write a delivery to the chat in which somebody asked; return its channel, or nothing if none
+        can be sent."""
         row = await tx.row(_SQL["where_asked"], who.message_id)
         if row is None:
-            return False
+            return ""
         parts = (TextPart(text),)
+        target = _decode_target(row[1])
         write_delivery(
             tx,
             NewDelivery(
                 id=f"{row[0]}.paired",
-                target=_decode_target(row[1]),
+                target=target,
                 parts=parts,
                 state=DeliveryState.PENDING,
                 purpose="notice",
@@ -220,7 +228,7 @@ class SqlPairing:
             ),
             at=at,
         )
-        return True
+        return target.platform
 
     def _pair_digest(self, platform: str, user_id: str, *, code: str) -> bytes:
         return self._engine.sealer.digest(encode((_PAIR, platform, user_id, code)))

@@ -3,6 +3,7 @@
 from typing import Any
 
 from hermes.errors import GuardFailed, Unauthenticated
+from hermes.message.channel_name import platform_of
 from hermes.ports.access import Credential, Role, credential_id
 from hermes.ports.people import Person
 from hermes.store.sql.answers import drop_answers
@@ -44,7 +45,7 @@ class SqlPeople:
 
     async def find(self, platform: str, user_id: str) -> Person | None:
         """Return the person behind a channel id."""
-        row = await self._engine.reads.row(_SQL["find"], platform, user_id)
+        row = await self._engine.reads.row(_SQL["find"], platform_of(platform), user_id)
         return None if row is None else await self.get(str(row[0]))
 
     async def get(self, person_id: str) -> Person | None:

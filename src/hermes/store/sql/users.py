@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from hermes.errors import Conflict, NotFound
+from hermes.message.channel_name import platform_of
 from hermes.message.ids import MakeId
 from hermes.message.session_key import base_lane, depth_of, unescape
 from hermes.ports.people import (
@@ -57,7 +58,7 @@ class SqlUsers:
 
     async def channel_access(self, platform: str, user_id: str) -> ChannelAccess:
         """Return the access state of a channel."""
-        row = await self._engine.reads.row(_SQL["standing"], platform, user_id)
+        row = await self._engine.reads.row(_SQL["standing"], platform_of(platform), user_id)
         return _NOBODY if row is None else ChannelAccess(row[0], bool(row[1]), bool(row[2]))
 
     async def is_anybody_blocked(self) -> bool:
@@ -109,7 +110,7 @@ class SqlUsers:
                 at=at,
                 name=name,
             )
-            tx.put(_SQL["activate"], platform, user_id, "operator", at)
+            tx.put(_SQL["activate"], platform_of(platform), user_id, "operator", at)
             return person_id
 
         return await self._engine.writer.run("add_user", unit)
@@ -121,8 +122,8 @@ class SqlUsers:
 
         async def unit(tx: Tx) -> bool:
             if how is None:
-                return await tx.changed(_SQL["deactivate"], platform, user_id) == 1
-            return await tx.changed(_SQL["activate"], platform, user_id, how, at) == 1
+                return await tx.changed(_SQL["deactivate"], platform_of(platform), user_id) == 1
+            return await tx.changed(_SQL["activate"], platform_of(platform), user_id, how, at) == 1
 
         return await self._engine.writer.run("set_active", unit)
 
@@ -190,6 +191,8 @@ class SqlUsers:
 
     async def unlink(self, platform: str, user_id: str, *, at: float) -> ChannelMove:
         """Return a channel to its first person, or to a new one; it is no longer let in."""
+
+        platform = platform_of(platform)
 
         async def unit(tx: Tx) -> ChannelMove:
             before, was = await _owner(tx, platform, user_id)
@@ -272,6 +275,7 @@ async def link_channel(
     at: float,
 ) -> ChannelMove:
     """Give a channel to a person inside a transaction; it remembers its first person."""
+    platform = platform_of(platform)
     before, was = await _owner(tx, platform, user_id)
     moved = ChannelMove(platform=platform, user_id=user_id, before=before, after=person_id)
     if before == person_id:

@@ -50,7 +50,7 @@ class SlackStandIn(SlackPeople):
     @property
     def settings(self) -> Mapping[str, Any]:
         """The settings that a channel needs to use it."""
-        common = {"bot_token": BOT_TOKEN, "mode": self.mode, "base_url": self.base_url}
+        common = {"bot_token": self.tokens["bot"], "mode": self.mode, "base_url": self.base_url}
         if self.mode == "socket":
             return {**common, "app_token": APP_TOKEN}
         return {**common, "signing_secret": self.secret}
@@ -284,7 +284,7 @@ class SlackStandIn(SlackPeople):
         """Return the bytes of a file."""
         file = self.town.files.get(call["file"].rpartition("-")[2])
         shown = call.request.headers.get("Authorization", "")
-        if shown != f"Bearer {BOT_TOKEN}" or self.is_revoked:
+        if shown != f"Bearer {self.tokens['bot']}" or self.is_revoked:
             raise SiteRefusal("signed_out")
         if file is None or file.data is None:
             raise SiteRefusal("no_such_file")

@@ -14,6 +14,7 @@ import structlog
 
 from hermes.config import NO_MCP, McpServerSettings
 from hermes.errors import ToolError
+from hermes.message.channel_name import of_channel
 from hermes.ports.clock import Clock
 from hermes.ports.tool import ToolContext
 from hermes.tools.mcp.calls import MAX_QUESTIONS, RunningCall, SamplingLimits, Tell
@@ -136,7 +137,7 @@ class McpServer:
     def is_for(self, platform: str) -> bool:
         """Return whether its tools may be used on a platform; a platform's list of servers limits
         them."""
-        names = self._around.platforms().get(platform)
+        names = of_channel(self._around.platforms(), platform)
         return names is None or (self.name in names and NO_MCP not in names)
 
     def status(self) -> ServerStatus:

@@ -189,8 +189,9 @@ WHERE platform = ?1 AND user_id = ?2;
 UPDATE caller_keys SET person_id = ?2 WHERE user_id = ?1;
 
 -- name: lanes_of
--- The lanes that a person began on a platform.
-SELECT key FROM lanes WHERE platform = ?1 AND person_id = ?2;
+-- The lanes that a person began on a platform, on any of its accounts.
+SELECT key FROM lanes
+WHERE (platform = ?1 OR substr(platform, 1, length(?1) + 1) = ?1 || '/') AND person_id = ?2;
 
 -- name: hand_over_lane
 -- A lane belongs to another person, with a conversation of its own.
