@@ -27,7 +27,7 @@ HARMLESS = frozenset(
             "threadpoolctl",
             "typer",
         ),
-        *("uvloop", "yaml", "yarl"),
+        *("uvloop", "vodozemac", "yaml", "yarl"),
     }
 )
 # Modules of Python itself that do. `socket` only makes them, but from there it is one line.

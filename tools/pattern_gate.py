@@ -65,7 +65,8 @@ def shipped_data() -> list[tuple[str, str]]:
             inner = one.items() if isinstance(one, dict) else enumerate(one)  # type: ignore[arg-type]
             for key, value in inner:
                 if key in keys:
-                    found += [(name, source) for source in value]
+                    sources = [value] if isinstance(value, str) else value
+                    found += [(name, source) for source in sources]
                 elif isinstance(value, dict | list):
                     waiting.append(value)
     return found

@@ -79,7 +79,7 @@ async def _approve(store: Store, clock: ManualClock) -> None:
         "rest", CODE, at=clock.now(), rules=PAIRING, tell="you are let in"
     )
     # Whoever is let in is told in the same unit, or neither has happened.
-    assert settled.is_told == (settled.verdict == "right")
+    assert bool(settled.told_on) == (settled.verdict == "right")
 
 
 async def _deny(store: Store, _clock: ManualClock) -> None:

@@ -14,7 +14,7 @@ import msgspec
 
 from hermes.app.adapters import make_client, make_registry
 from hermes.app.platforms import find_platform, plugin_of, unknown_platform, webhook_url_of
-from hermes.channel_kit.setup_calls import Proof, SetupCalls, SetupCommand, ShowCode
+from hermes.channel_kit.setup_calls import CredentialProof, SetupCalls, SetupCommand, ShowCode
 from hermes.config import Settings
 from hermes.errors import HermesError
 from hermes.message.channel_name import account_of, platform_of, settings_place
@@ -107,7 +107,7 @@ async def scan(
         await client.close()
 
 
-async def _proof(calls: SetupCalls) -> Proof | None:
+async def _proof(calls: SetupCalls) -> CredentialProof | None:
     async with asyncio.timeout(_LONGEST_S):
         return await calls.prove()
 

@@ -40,7 +40,7 @@ class SetupCommand(msgspec.Struct, frozen=True):
     use: str = ""
 
 
-class Proof(msgspec.Struct, frozen=True, kw_only=True):
+class CredentialProof(msgspec.Struct, frozen=True, kw_only=True):
     """What the platform says of a credential: whose it is, and where the bot is invited."""
 
     shows: str
@@ -89,7 +89,7 @@ class SetupCalls:
     def __repr__(self) -> str:
         return f"SetupCalls(platform={self._platform!r})"
 
-    async def prove(self) -> Proof | None:
+    async def prove(self) -> CredentialProof | None:
         """Ask the platform whose the credential is; None if the manifest has no such call for it."""
         row = self._rows.prove
         if row is None or not meets(self._settings, row.when):
@@ -97,7 +97,7 @@ class SetupCalls:
         found = await self._called(row)
         self._values |= _fields("proven", found)
         shown = self._filled(row.shows, values=_fields("", found))
-        return Proof(shows=self._shown(shown), invite=self._invite())
+        return CredentialProof(shows=self._shown(shown), invite=self._invite())
 
     def registers(self) -> tuple[RegisterRow, ...]:
         """Return the rows of what can be registered with these settings."""

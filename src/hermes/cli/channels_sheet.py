@@ -148,8 +148,7 @@ class ChannelSheet:
             for name in place[:-1]:
                 at = at.setdefault(name, {})
             at[place[-1]] = self._read(place, value) if place[1:] else value
-        place = settings_place(self.channel)
-        return read_settings(self.manifest, nested, whole=whole, at=place)
+        return read_settings(self.manifest, nested, whole=whole, at=settings_place(self.channel))
 
     def secrets(self) -> dict[Place, str]:
         """Return the secrets to write; a later gateway may not have today's environment."""

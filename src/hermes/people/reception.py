@@ -165,7 +165,7 @@ class Reception:
             return f"{code_given[:40]!r} is not a pairing code.", False
         settled = await self._pairing.approve(platform, code, at=now, rules=limits, tell=LET_IN)
         if settled.verdict == "right":
-            return f"{settled.platform}:{settled.user_id} is let in.", settled.is_told
+            return f"{settled.platform}:{settled.user_id} is let in.", bool(settled.told_on)
         if settled.until > now:
             text = f"There were too many wrong codes for {platform}. Try again in "
             return f"{text}{minutes(settled.until - now)}.", False

@@ -1,6 +1,7 @@
 """The life of a channel: the first reason counts, whatever it is, and closing leaves no task."""
 
 import asyncio
+import inspect
 from collections.abc import AsyncIterator
 
 import pytest
@@ -152,4 +153,4 @@ async def test_a_receiver_that_never_began_is_closed_with_the_life(life: Lifelin
     life.run(work, "polls")
     await life.close()
 
-    assert work.cr_frame is None
+    assert inspect.getcoroutinestate(work) == inspect.CORO_CLOSED

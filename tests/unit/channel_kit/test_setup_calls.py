@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from hermes.channel_kit.setup_calls import Proof, SetupCalls, SetupCommand
+from hermes.channel_kit.setup_calls import CredentialProof, SetupCalls, SetupCommand
 from hermes.errors import ConfigurationError
 from hermes.message.ids import make_id
 from hermes.net.client import HttpClient, HttpSettings
@@ -104,7 +104,7 @@ async def rig(*answers: Any, rows: Mapping[str, Any] = ROWS, **settings: Any) ->
 async def test_a_proof_says_whose_the_credential_is_and_where_the_bot_is_invited() -> None:
     me = {"ok": True, "name": f"hermes {TOKEN}", "app": {"id": "7 7"}}
     async with rig(me) as (platform, calls):
-        assert await calls.prove() == Proof(
+        assert await calls.prove() == CredentialProof(
             shows="You are hermes **** of 7 7.",
             invite="https://example.org/add?client=7%207&back=a%26b%2Fc",
         )

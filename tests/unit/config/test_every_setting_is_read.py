@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, get_type_hints
+from typing import Any, TypeGuard, get_type_hints
 
 import pytest
 
@@ -189,7 +189,7 @@ class Reads(ast.NodeVisitor):
         self.generic_visit(node)
 
 
-def issubclass_of(base: type) -> bool:
+def issubclass_of(base: type) -> TypeGuard[type[Section]]:
     return issubclass(base, Section) and base is not Section
 
 

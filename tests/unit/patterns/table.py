@@ -126,6 +126,9 @@ BUILT: Final[dict[str, dict[str, object]]] = {
 
 # Those of which no example says enough, and where they are judged instead.
 ELSEWHERE: Final = {
+    "channel_kit/setup_calls.py re.compile(row.names)": "those of the shipped manifests, below",
+    "plugins/setting_rules.py re.compile(self.pattern)": "compiled only to see whether it is valid",
+    "plugins/setting_rules.py re.compile(rules.pattern)": "those of the shipped manifests, below",
     "config/tool_settings.py re.compile(pattern)": "compiled only to see whether the operator's is valid",
     "tools/image_intents.py re.compile(pattern)": "the shipped data, below; or the operator's",
     "schedule/cron_words.py found": "each argument of `take` is judged by itself",
@@ -139,6 +142,10 @@ ELSEWHERE: Final = {
 
 # Shipped data that holds expressions, and the keys that they are under.
 DATA: Final = {
+    "channels/discord/manifest.toml": frozenset({"pattern", "names"}),
+    "channels/email/manifest.toml": frozenset({"pattern"}),
+    "channels/slack/manifest.toml": frozenset({"pattern"}),
+    "channels/telegram/manifest.toml": frozenset({"pattern"}),
     "memory/injections.toml": frozenset({"marks", "lines", "texts"}),
     "tools/image_intents.toml": frozenset({"patterns"}),
 }

@@ -50,7 +50,13 @@ def test_everything_asked_for_is_locked(lock: str) -> None:
 
 @pytest.mark.parametrize(
     ("lock", "other"),
-    [("runtime", "dev"), ("runtime", "training"), ("dev", "training"), ("matrix", "dev"), ("recall", "training")],
+    [
+        ("runtime", "dev"),
+        ("runtime", "training"),
+        ("dev", "training"),
+        ("matrix", "dev"),
+        ("recall", "training"),
+    ],
 )
 def test_two_locks_agree_on_what_both_hold(lock: str, other: str) -> None:
     one, two = pins_of(lock), pins_of(other)
