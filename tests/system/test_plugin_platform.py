@@ -51,9 +51,8 @@ from hermes.ports.channel import Receipt
 
 
 class Drop:
-    name = "drop"
-
     def __init__(self, setup):
+        self.name = setup.name
         self.capabilities = setup.capabilities
         self._files = setup.media
         self._folder = Path(setup.settings["folder"])
@@ -198,3 +197,19 @@ async def test_w12_a_rule_of_its_manifest_stops_only_its_channel(tmp_path: Path)
     wrong = {**environ, "HERMES_PLATFORMS__DROP__EXTRA__SUFFIX": "TXT!"}
     told = await hermes(home, wrong, "send", "drop", "It is done.", code=75)
     assert "platforms.drop.suffix: expected a text of the form [a-z]{1,8}, found 'TXT!'" in told
+
+
+@pytest.mark.req("W12", "W27")
+async def test_w12_its_accounts_send_each_to_its_own_place(tmp_path: Path) -> None:
+    home, environ, boxes = made_home(tmp_path, "folder")
+    other = tmp_path / "others"
+    other.mkdir()
+    config = yaml.safe_load((home / "config.yaml").read_text())
+    config["platforms"] = {"drop": {"accounts": {"second": {"extra": {"folder": str(other)}}}}}
+    (home / "config.yaml").write_text(yaml.safe_dump(config))
+
+    sent = await hermes(home, environ, "send", "drop/second:attic", "It is done.")
+
+    assert sent.startswith("Sent to drop/second:attic (o_")
+    assert (texts(other / "attic"), texts(boxes / "attic")) == (["It is done."], [])
+    assert not (other / "connected").exists()
