@@ -122,7 +122,7 @@ def test_a_script_says_all_and_a_wrong_token_writes_nothing(
         (("telegram",), "bot_token is missing"),
         (("telegram", "--set", "bot_tokn=1"), "has no such setting"),
         (("telegram", "--set", "nonsense"), "expected SETTING=VALUE"),
-        (("telegram", "--set", "bot_token=1:x", "--set", "mode=carrier"), "expected poll or"),
+        (("telegram", "--set", "bot_token=1:xyz", "--set", "mode=carrier"), "expected poll or"),
         (("telex",), "no channel of that name is installed"),
     ],
 )

@@ -116,16 +116,16 @@ def test_the_manifest_knows_every_setting_of_a_route() -> None:
 
 @pytest.mark.req("W12")
 def test_telegram_gets_a_secret_for_its_calls_only_where_it_calls(home: Path) -> None:
-    given = {"bot_token": "1:a", "mode": "webhook"}
+    given = {"bot_token": "1:abc", "mode": "webhook"}
     sheet = ChannelSheet(manifest_of("telegram"), load({}, home), given=given)
     sheet.complete()
     secret = sheet.secrets()[("webhook_secret",)]
     assert re.fullmatch(r"[A-Za-z0-9_-]{43}", secret)
     assert sheet.plain() == {("mode",): "webhook"}
 
-    polling = ChannelSheet(manifest_of("telegram"), load({}, home), given={"bot_token": "1:a"})
+    polling = ChannelSheet(manifest_of("telegram"), load({}, home), given={"bot_token": "1:abc"})
     polling.complete()
-    assert polling.secrets() == {("bot_token",): "1:a"}
+    assert polling.secrets() == {("bot_token",): "1:abc"}
     assert not polling.is_asked(("webhook_secret",))
 
 

@@ -23,7 +23,6 @@ WALKS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "discord": (
         ("bot_token:", "bot_token"),
         ("Is this the right one?", ""),
-        ("Do it now?", ""),
     ),
     "slack": (
         ("bot_token:", "bot_token"),
@@ -82,6 +81,8 @@ NEAR: Mapping[str, tuple[str, ...]] = {
     "webhook": (),
     "irc": ("port",),
 }
+# What is asked once the settings are written: Enter agrees.
+AFTER: Mapping[str, tuple[str, ...]] = {"discord": ("Do it now?",)}
 
 
 @pytest.fixture
@@ -119,6 +120,9 @@ def test_a_person_is_walked_through_to_the_end(
         typed = answer[1:-1] if answer.startswith("(") else text_of(settings.get(answer, ""))
         terminal.type(f"{typed}\n")
     terminal.wait_for(f"{name} is connected, after")
+    for question in AFTER.get(name, ()):
+        terminal.wait_for(question)
+        terminal.type("\n")
 
     # then
     assert terminal.end() == 0, terminal.plain()
