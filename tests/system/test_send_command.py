@@ -115,6 +115,7 @@ async def test_w27_without_a_gateway_the_command_sends_it_itself(tmp_path: Path)
     home = tmp_path / "home"
     async with platform(home) as pigeon:
         await hermes(home, "send", "pigeon:c1", "first", "--later")
+        await hermes(home, "send", "pigeon:c3", "of another chat", "--later")
         told = await hermes(home, "send", "pigeon:c1", "second")
         other = json.loads(await hermes(home, "send", "pigeon:c2", "elsewhere", "--json"))
 
