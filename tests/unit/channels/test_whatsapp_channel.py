@@ -411,7 +411,8 @@ async def test_360dialog_has_its_own_address_header_and_proof() -> None:
 def test_without_what_the_provider_needs_the_channel_does_not_start(
     left_out: str, provider: str
 ) -> None:
-    given = {**MetaStandIn(provider=provider).settings, left_out: ""}
+    address = {"base_url" if provider == "meta" else "dialog_url": "https://x.example"}
+    given = {**MetaStandIn(provider=provider).settings, **address, left_out: ""}
 
     with pytest.raises(ConfigurationError, match=rf"platforms\.whatsapp\.{left_out}"):
         make_whatsapp(channel_setup("hermes.channels.meta", given, file="whatsapp.toml"))
