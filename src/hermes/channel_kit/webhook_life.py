@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 from hermes.channel_kit.lifeline import Lifeline
 from hermes.channel_kit.webhook_door import WebhookDoor
 from hermes.errors import ConfigurationError, DeliveryError, DeliveryRejected
+from hermes.message.channel_name import platform_of
 from hermes.ports.channel import Accept
 
 
@@ -29,7 +30,7 @@ class WebhookLife:
     ) -> None:
         self._door = door
         self._life = Lifeline(platform)
-        self._setting = f"platforms.{platform}.{credential}"
+        self._setting = f"platforms.{platform_of(platform)}.{credential}"
         self._check = check
 
     async def connect(self, accept: Accept) -> Any:

@@ -16,6 +16,7 @@ from hermes.cli.model_offers import ask_here
 from hermes.cli.terminal import Home, examples
 from hermes.control.models import route_report
 from hermes.errors import NotFound
+from hermes.plugins.manifest import manifests_in
 from hermes.routing.plan import CallNeeds
 from hermes.similar_words import nearest
 
@@ -75,8 +76,14 @@ def command(
 
 def _check(platform: str) -> None:
     """Raise `NotFound` if a platform has no stand-in; the error lists those that have one."""
-    programs = (resources.files("hermes") / "testing").iterdir()
-    known = sorted(one.name for one in programs if (one / "__main__.py").is_file())
+    programs = resources.files("hermes") / "testing"
+    found = {**manifests_in("hermes.channels"), **manifests_in("hermes.contrib")}
+    # Platforms of one package have one program, which is told which of them it is.
+    known = sorted(
+        name
+        for name, one in found.items()
+        if (programs / one.package.rpartition(".")[2] / "__main__.py").is_file()
+    )
     if platform in known:
         return
     meant = nearest(platform, known)

@@ -90,8 +90,9 @@ async def test_behind_a_proxy_the_public_address_is_the_one_that_is_signed() -> 
 
 
 def test_without_a_public_address_the_channel_does_not_start() -> None:
+    given = {**SmsStandIn().settings, "base_url": "https://x.example"}
     with pytest.raises(ConfigurationError, match=r"server\.public_url"):
-        make(channel_setup("hermes.channels.sms", SmsStandIn().settings, client=object()))
+        make(channel_setup("hermes.channels.sms", given, client=object()))
 
 
 @pytest.mark.req("W9")

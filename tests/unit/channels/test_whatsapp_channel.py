@@ -39,7 +39,7 @@ from hermes.testing.channel_state import memory_state
 from hermes.testing.meta.platform import MetaStandIn
 from hermes.testing.setup_channel import channel_setup
 from hermes.testing.stand_in import Fault, PersonMessage
-from tests.unit.channels.webhook_rig import Rig, webhook_rig
+from tests.unit.channels.webhook_rig import Inbox, Rig, webhook_rig
 
 whatsapp_rig = partial(
     webhook_rig, make=make_whatsapp, package="hermes.channels.meta", file="whatsapp.toml"
@@ -375,6 +375,30 @@ async def test_refusals_say_what_follows_and_show_no_secret(rig: Rig) -> None:
     assert "not-a-real" not in shown
 
 
+@pytest.mark.req("W9", "W33")
+async def test_a_further_account_is_the_same_platform_under_its_own_name() -> None:
+    site = MetaStandIn()
+    await site.start()
+    client = HttpClient(HttpSettings(timeout_s=2.0))
+    made = channel_setup("hermes.channels.meta", site.settings, client=client, file="whatsapp.toml")
+    channel = make_whatsapp(msgspec.structs.replace(made, name="whatsapp/sales", account="sales"))
+    inbox = Inbox()
+    await channel.connect(inbox.accept)
+    body = json.dumps(site.event_of(ADA, {"id": "wamid.1", "text": {"body": "hi"}})).encode()
+    answer = await channel.webhook(
+        msgspec.structs.replace(site.push.signed(body), path="/webhooks/whatsapp/sales")
+    )
+    site.revoke()
+    with pytest.raises(ConfigurationError, match=r"platforms\.whatsapp\.access_token"):
+        await channel.probe()
+    await channel.disconnect()
+    await client.close()
+    await site.stop()
+
+    assert (answer.status, channel.name) == (200, "whatsapp/sales")
+    assert [(one.source.platform, one.account) for one in inbox.events] == [("whatsapp", "sales")]
+
+
 @pytest.mark.req("W9")
 async def test_360dialog_has_its_own_address_header_and_proof() -> None:
     async with whatsapp_rig(MetaStandIn(provider="360dialog")) as rig:
@@ -411,7 +435,8 @@ async def test_360dialog_has_its_own_address_header_and_proof() -> None:
 def test_without_what_the_provider_needs_the_channel_does_not_start(
     left_out: str, provider: str
 ) -> None:
-    given = {**MetaStandIn(provider=provider).settings, left_out: ""}
+    address = {"base_url" if provider == "meta" else "dialog_url": "https://x.example"}
+    given = {**MetaStandIn(provider=provider).settings, **address, left_out: ""}
 
     with pytest.raises(ConfigurationError, match=rf"platforms\.whatsapp\.{left_out}"):
         make_whatsapp(channel_setup("hermes.channels.meta", given, file="whatsapp.toml"))

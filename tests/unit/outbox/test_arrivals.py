@@ -87,3 +87,24 @@ async def test_nothing_is_sent_again_while_the_platform_may_still_tell_that_it_a
     assert waiting == ["unknown", "unknown"]
     assert bench.channel.texts("d1") == ["hello"]
     assert bench.channel.texts("d2") == ["hello", f"{REPEAT_PREFIX}hello"]
+
+
+@pytest.mark.req("J17")
+async def test_the_next_process_waits_for_the_proof_as_well(bench) -> None:
+    bench.platform(proof_s=300.0)
+    bench.reply("d1", "hello")
+    bench.channel.lose_answers("send", 1)
+    await bench.start()
+
+    await bench.crash()
+    for _ in range(20):
+        await bench.time.pass_by(10.0)
+    waiting = bench.row("d1").state
+    await take_arrivals("memory", bench.store, clock=bench.time)(
+        ArrivedDelivery(key="d1.0", platform_message_id="x1")
+    )
+    for _ in range(20):
+        await bench.time.pass_by(10.0)
+
+    assert (waiting, bench.row("d1").state) == ("unknown", "sent")
+    assert bench.channel.texts("c1") == ["hello"]

@@ -118,7 +118,7 @@ class MetaChannel:
 
     async def _take(self, request: HttpRequest, accept: Accept) -> None:
         reader = CallReader(
-            platform=self.name,
+            platform=self._account.platform,
             account=self._setup.account,
             own_id=self._own_id,
             now=self._setup.clock.now(),
