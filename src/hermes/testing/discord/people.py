@@ -137,7 +137,7 @@ class DiscordPeople(Site):
         elif chat.user is not None:
             return {"id": chat.id, "type": 1, "recipients": [self.user(chat.user)]}
         else:
-            more = {"type": 0, "name": chat.name, "topic": f"All about {chat.name}"}
+            more = {"type": 0, "name": chat.name, "topic": f"All about {chat.name}", "position": 0}
         return {"id": channel_id, "guild_id": self.rows.names["guild"], **more}
 
     def user(self, user_id: str, *, is_bot: bool = False) -> Json:

@@ -115,7 +115,8 @@ class DiscordStandIn(DiscordPeople):
             if not is_named or not 1 <= len(one.get("description", "")) <= 100:
                 raise SiteRefusal("parameter", f"the command {one.get('name')}")
         self.commands = given
-        return [{"id": str(number), **one} for number, one in enumerate(self.commands, 1)]
+        known = {"application_id": self.rows.names["application"], "version": "1", "type": 1}
+        return [{**known, "id": str(number), **one} for number, one in enumerate(given, 1)]
 
     def _place(self, call: SiteCall) -> tuple[TownChat, str | None]:
         """Return the chat of a call, and the thread in it."""
@@ -130,7 +131,8 @@ class DiscordStandIn(DiscordPeople):
     async def on_post(self, call: SiteCall) -> web.Response:
         """Post a message; under a nonce that was used before, return that one."""
         shown = self.message(await self._post(call))
-        return web.json_response(shown, headers=self.limit_headers)
+        headers = {"Content-Type": "application/json", **self.limit_headers}
+        return web.Response(body=msgspec.json.encode(shown), headers=headers)
 
     async def _post(self, call: SiteCall) -> TownMessage:
         chat, thread = self._place(call)
