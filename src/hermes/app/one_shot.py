@@ -19,6 +19,7 @@ from hermes.app.platforms import make_one
 from hermes.config import LoadedConfig
 from hermes.control.sends import SendOutcome
 from hermes.errors import ConfigurationError, HermesError, NotFound
+from hermes.message.channel_name import platform_of, settings_place
 from hermes.message.ids import make_id
 from hermes.message.outcome import DeliveryState
 from hermes.net.client import HttpClient
@@ -112,7 +113,7 @@ class OneShotSender:
             alone=True,
         )
         if not isinstance(channel, PushChannel):
-            raise ConfigurationError(f"platforms.{platform}: its channel cannot send")
+            raise ConfigurationError(f"{settings_place(platform)}: its channel cannot send")
         if _sends_unconnected(registry, platform):
             yield channel
             return
@@ -146,7 +147,7 @@ class OneShotSender:
 
 
 def _sends_unconnected(registry: Registry, platform: str) -> bool:
-    known = registry.platforms.get(platform)
+    known = registry.platforms.get(platform_of(platform))
     return known is not None and known.sender is not None
 
 

@@ -219,12 +219,12 @@ class DisplaySettings(Section):
     vanish_s: Delay = 0
     """A notice of the moment, such as that a message waits or that a button is not theirs to press, is
     taken back from the chat after this many seconds, where the platform can; 0: it stays."""
-    vanish_platforms: Named[Delay] = Field(default_factory=no_entries)
+    vanish_platforms: OfChannels[Delay] = Field(default_factory=no_entries)
     """vanish_s for one platform, by its name."""
 
     reactions: bool = False
     """Whether the bot shows with a reaction on a person's message how far it is: seen, working, done."""
-    reaction_platforms: Named[bool] = Field(default_factory=no_entries)
+    reaction_platforms: OfChannels[bool] = Field(default_factory=no_entries)
     """reactions for one platform, by its name."""
 
 
