@@ -55,7 +55,22 @@ def rules_of(
         for name, chosen in channels.items()
         if chosen.agent is not None
     ]
+    own += [
+        AgentRule(
+            place=f"{settings_place(name)}.chats.{chat}",
+            agent=one.agent,
+            asks=chat_asks(name, chat),
+        )
+        for name, chosen in channels.items()
+        for chat, one in chosen.chats.items()
+        if one.agent is not None
+    ]
     return tuple(sorted((*rules, *own), key=_distance))
+
+
+def chat_asks(channel: str, chat: str) -> tuple[tuple[str, str], ...]:
+    """Return the conditions of the settings of one chat of a channel."""
+    return (("chat", chat), ("channel", channel))
 
 
 def choose(

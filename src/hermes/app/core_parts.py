@@ -10,6 +10,7 @@ from hermes.app.make_models import ModelLayer, make_model_layer
 from hermes.app.make_terminal import Terminal
 from hermes.config import DisplaySettings, Settings
 from hermes.memory.fact_vectors import TextEmbedder
+from hermes.message.channel_name import of_channel
 from hermes.message.ids import MakeId
 from hermes.outbox.channel_calls import LongReplies
 from hermes.outbox.intervals import OutboxTiming
@@ -146,7 +147,12 @@ def make_base(store: Store, settings: Settings, *, given: CoreParts) -> CoreBase
 
 def _reacts(display: DisplaySettings) -> Callable[[str], bool]:
     """Return a function that says whether messages on a platform show how far they are."""
-    return lambda platform: display.reaction_platforms.get(platform, display.reactions)
+
+    def reacts(platform: str) -> bool:
+        chosen = of_channel(display.reaction_platforms, platform)
+        return display.reactions if chosen is None else chosen
+
+    return reacts
 
 
 def outbox_timing(settings: Settings) -> OutboxTiming:

@@ -84,7 +84,7 @@ def _home_of(core: Core) -> Callable[[str], Awaitable[str | None]]:
     """Return what describes the home channel of a platform, as far as the platform can."""
 
     async def home(platform: str) -> str | None:
-        chosen = core.settings.platforms.get(platform)
+        chosen = core.settings.channels.get(platform)
         if chosen is None or chosen.home_channel is None:
             return None
         chat = parse_target(f"{platform}:{chosen.home_channel}")

@@ -26,7 +26,7 @@ def make_skills(
     terminal = settings.terminal
     return SkillBook(
         SkillFolder(home, is_command=_is_taken(plugged), clock=clock, tell=_warn),
-        SkillBindings(settings.skills.bindings),
+        SkillBindings(settings.skills.bindings, settings.channels),
         most_listed=settings.skills.listed,
         terminal=terminal.sandbox if terminal.enabled else None,
     )
@@ -41,7 +41,12 @@ def warn_of_missing(settings: Settings, book: SkillBook) -> None:
     """Log the skills that the settings name and that cannot be used."""
     named = {key: agent.skills for key, agent in settings.agents.items() if agent.skills}
     bound = {key: one.skills for key, one in settings.skills.bindings.items()}
-    for places, head in ((named, "agents"), (bound, "skills.bindings")):
+    chats = {
+        f"{channel}.chats.{chat}": one.skills
+        for channel, chosen in settings.channels.items()
+        for chat, one in chosen.chats.items()
+    }
+    for places, head in ((named, "agents"), (bound, "skills.bindings"), (chats, "platforms")):
         for key, names in places.items():
             for name in names:
                 if name != ALL and book.folder.get(name) is None:

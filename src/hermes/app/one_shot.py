@@ -19,7 +19,7 @@ from hermes.app.platforms import make_one
 from hermes.config import LoadedConfig
 from hermes.control.sends import SendOutcome
 from hermes.errors import ConfigurationError, HermesError, NotFound
-from hermes.message.channel_name import platform_of
+from hermes.message.channel_name import platform_of, settings_place
 from hermes.message.ids import make_id
 from hermes.message.outcome import DeliveryState
 from hermes.net.client import HttpClient
@@ -113,7 +113,7 @@ class OneShotSender:
             alone=True,
         )
         if not isinstance(channel, PushChannel):
-            raise ConfigurationError(f"platforms.{platform}: its channel cannot send")
+            raise ConfigurationError(f"{settings_place(platform)}: its channel cannot send")
         if _sends_unconnected(registry, platform):
             yield channel
             return

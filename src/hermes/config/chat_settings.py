@@ -219,12 +219,12 @@ class DisplaySettings(Section):
     vanish_s: Delay = 0
     """A notice of the moment, such as that a message waits or that a button is not theirs to press, is
     taken back from the chat after this many seconds, where the platform can; 0: it stays."""
-    vanish_platforms: Named[Delay] = Field(default_factory=no_entries)
+    vanish_platforms: OfChannels[Delay] = Field(default_factory=no_entries)
     """vanish_s for one platform, by its name."""
 
     reactions: bool = False
     """Whether the bot shows with a reaction on a person's message how far it is: seen, working, done."""
-    reaction_platforms: Named[bool] = Field(default_factory=no_entries)
+    reaction_platforms: OfChannels[bool] = Field(default_factory=no_entries)
     """reactions for one platform, by its name."""
 
 
@@ -313,6 +313,17 @@ class RateSettings(Section):
     """At least this long between two messages to one group."""
 
 
+class ChatSettings(Section):
+    """One chat on a platform, and its threads."""
+
+    prompt: str = Field(default="", max_length=20_000)
+    """What the model is told in this chat, after everything else that it is told of its place."""
+    skills: SkillNames = ()
+    """Skills of this chat, in addition to those of its agent; "*" means all."""
+    agent: Name | None = None
+    """The agent that answers in this chat; one of agent_rules for a thread or a person comes first."""
+
+
 class ChannelSettings(Section):
     """One bot on a chat platform."""
 
@@ -328,6 +339,9 @@ class ChannelSettings(Section):
     """The time limit for connecting; after it the next try follows, later each time."""
     streaming: StreamTransport | None = None
     """How previews are shown on this platform; default: streaming.transport."""
+    chats: Table[ChatSettings] = Field(default_factory=no_entries)
+    """Single chats by their ids on the platform: what the model is told there, which skills it has, who
+    answers."""
     extra: Extra = Field(default_factory=no_entries)
     """The platform's own settings; see its page under channels."""
 

@@ -4,7 +4,7 @@ Part of config, after validation; pure but for the certificates. Each names the 
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
@@ -95,9 +95,16 @@ def _channel_agents(settings: Settings) -> Iterator[Fault]:
     agents = settings.agents
     for name, chosen in settings.channels.items():
         if chosen.agent is not None and chosen.agent not in agents:
-            key = (*settings_key(name), "agent")
-            text = f"expected one of the agents: {', '.join(agents)}"
-            yield key, chosen.agent, text, f"set it to one of them, or add agents.{chosen.agent}"
+            yield _no_agent((*settings_key(name), "agent"), chosen.agent, agents)
+        for chat, one in chosen.chats.items():
+            if one.agent is not None and one.agent not in agents:
+                key = (*settings_key(name), "chats", chat, "agent")
+                yield _no_agent(key, one.agent, agents)
+
+
+def _no_agent(key: Key, agent: str, agents: Collection[str]) -> Fault:
+    text = f"expected one of the agents: {', '.join(agents)}"
+    return key, agent, text, f"set it to one of them, or add agents.{agent}"
 
 
 def _models(settings: Settings) -> Iterator[tuple[Key, str]]:

@@ -126,7 +126,7 @@ def _is_there(offer: Offer, source: Source) -> bool:
 
 
 def _name(source: Source) -> str:
-    return f"{source.platform}:{source.user_id}"
+    return source.sender_name
 
 
 def _refused(event: MessageEvent, pressed: PressedChoice, problem: str) -> ReadPress:

@@ -65,7 +65,7 @@ class Reactions:
         asked = await self._store.approvals.get(posted.approval)
         if asked is None or asked.state != "waiting" or asked.expires_at <= self._clock.now():
             return None
-        who = f"{event.source.platform}:{event.source.user_id}"
+        who = event.source.sender_name
         try:
             check_approver(asked, who, settings=self._approvals)
         except Forbidden as error:

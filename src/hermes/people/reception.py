@@ -157,19 +157,21 @@ class Reception:
         joined = settled.verdict == "right"
         return AccessNotice(link_text(settled, now=now), f"the code was {settled.verdict}", joined)
 
-    async def let_in(self, platform: str, code_given: str) -> tuple[str, bool]:
-        """Let in whoever was told a code; return what happened, and whether they are told."""
+    async def let_in(self, platform: str, code_given: str) -> tuple[str, str]:
+        """Let in whoever was told a code; return what happened, and the channel on which they are told,
+        if they are.
+        """
         limits, now = self._pairing_limits, self._clock.now()
         code = read_code(code_given, limits.length)
         if code is None:
-            return f"{code_given[:40]!r} is not a pairing code.", False
+            return f"{code_given[:40]!r} is not a pairing code.", ""
         settled = await self._pairing.approve(platform, code, at=now, rules=limits, tell=LET_IN)
         if settled.verdict == "right":
-            return f"{settled.platform}:{settled.user_id} is let in.", bool(settled.told_on)
+            return f"{settled.platform}:{settled.user_id} is let in.", settled.told_on
         if settled.until > now:
             text = f"There were too many wrong codes for {platform}. Try again in "
-            return f"{text}{minutes(settled.until - now)}.", False
-        return f"Nobody on {platform} waits with this code: it may be used or too old.", False
+            return f"{text}{minutes(settled.until - now)}.", ""
+        return f"Nobody on {platform} waits with this code: it may be used or too old.", ""
 
     async def refuse(self, platform: str, user_id: str) -> str:
         """Make the code of somebody who waits worthless; return what happened."""

@@ -10,6 +10,7 @@ import structlog
 
 from hermes.config import Settings
 from hermes.errors import StorageFull, StoreError
+from hermes.message.channel_name import platform_of
 from hermes.message.outcome import DeliveryState
 from hermes.message.session_key import read_session_key
 from hermes.message.source import Source
@@ -50,7 +51,9 @@ class PairingNotices:
             try:
                 chat = await self._chat_of(platform, user_id)
                 if chat is not None:
-                    send = self._notice(source, code, chat, admin=f"{platform}:{user_id}")
+                    send = self._notice(
+                        source, code, chat, admin=f"{platform_of(platform)}:{user_id}"
+                    )
                     named = f"{reply_id(message_id)}_p{number}"
                     await self._put(send(named, message_id))
             except (StoreError, StorageFull) as error:
@@ -78,14 +81,14 @@ class PairingNotices:
         self, source: Source, code: str, chat: KnownSession, *, admin: str
     ) -> Callable[[str, str], NewSend]:
         key = read_session_key(chat.lane)
-        who = f"{source.platform}:{source.user_id}"
+        who, platform = source.sender_name, source.sender[0]
         name = " ".join((source.user_name or "Somebody").split())[:80]
         question = (
             f"{name} ({who}) wants to be let in, with the code {code}. Ask them for their code if you are "
-            f"not sure who they are. Answer /pair {source.platform} {code} or /pair deny {who}."
+            f"not sure who they are. Answer /pair {platform} {code} or /pair deny {who}."
         )
         options = (
-            Option("Let in", f"/pair {source.platform} {code}", "good"),
+            Option("Let in", f"/pair {platform} {code}", "good"),
             Option("Refuse", f"/pair deny {who}", "bad"),
         )
         terms = OfferTerms(

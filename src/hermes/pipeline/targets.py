@@ -1,6 +1,7 @@
 """Where the reply to an event goes, and under which name."""
 
 from hermes.config import DisplaySettings
+from hermes.message.channel_name import of_channel
 from hermes.message.event import MessageEvent
 from hermes.ports.channel import Target
 
@@ -20,7 +21,8 @@ def target_of(event: MessageEvent) -> Target:
 
 def vanish_after(display: DisplaySettings, platform: str) -> float:
     """Return after how many seconds a notice of the moment is taken back; 0 if it stays."""
-    return display.vanish_platforms.get(platform, display.vanish_s)
+    chosen = of_channel(display.vanish_platforms, platform)
+    return display.vanish_s if chosen is None else chosen
 
 
 def reply_id(message_id: str) -> str:

@@ -11,8 +11,8 @@ from typing import Final
 
 import msgspec
 
-from hermes.agents.roster import meets
-from hermes.config import SkillBindingSettings, conditions
+from hermes.agents.roster import chat_asks, meets
+from hermes.config import ChannelSettings, SkillBindingSettings, conditions
 from hermes.message.source import Source
 from hermes.tools.mcp.clean_text import one_line
 
@@ -69,10 +69,18 @@ NONE_LISTED: Final = ListedSkills()
 class SkillBindings:
     """The bindings of the settings."""
 
-    def __init__(self, settings: Mapping[str, SkillBindingSettings]) -> None:
-        self._bindings = tuple(
-            _Binding(conditions(one), one.skills) for one in settings.values() if one.skills
-        )
+    def __init__(
+        self,
+        settings: Mapping[str, SkillBindingSettings],
+        channels: Mapping[str, ChannelSettings] = MappingProxyType({}),
+    ) -> None:
+        bindings = [_Binding(conditions(one), one.skills) for one in settings.values()]
+        bindings += [
+            _Binding(chat_asks(name, chat), one.skills)
+            for name, chosen in channels.items()
+            for chat, one in chosen.chats.items()
+        ]
+        self._bindings = tuple(one for one in bindings if one.skills)
 
     def named(
         self, agent: Iterable[str], source: Source, *, person_id: str, is_private: bool

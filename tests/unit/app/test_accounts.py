@@ -21,6 +21,7 @@ from hermes.plugins.manifest import Auth, Manifest, ManifestSetting, Quality
 from hermes.plugins.registry import Platform, Registry
 from hermes.ports.channel import Acceptance, Capabilities, Channel
 from hermes.ports.channel_setup import ChannelSetup
+from hermes.skills.bindings import SkillBindings
 from hermes.testing.channel_state import MemoryChannelState
 from hermes.testing.manual_time import ManualClock, ManualTime, settle
 from hermes.testing.memory_channel import MemoryChannel
@@ -234,3 +235,40 @@ def test_a_bots_own_agent_comes_before_a_rule_of_the_platform_and_after_one_of_a
 def test_the_platform_of_an_account_is_found_by_its_name() -> None:
     assert find_platform("webhook/ci", Registry()) is not None
     assert find_platform("nothing/ci", Registry()) is None
+
+
+@pytest.mark.req("W11", "A3")
+def test_a_chat_has_an_agent_and_skills_of_its_own_with_the_bot_that_they_are_set_for(
+    tmp_path: Path,
+) -> None:
+    settings = settings_of(
+        tmp_path,
+        """\
+agents: {guide: {}, desk: {}}
+platforms:
+  line:
+    enabled: true
+    agent: desk
+    chats: {-100: {agent: guide, skills: [tides]}}
+    accounts: {sales: {}}
+""",
+    )
+    roster = Roster(settings.agents, default="main", channels=settings.channels)
+    skills = SkillBindings(settings.skills.bindings, settings.channels)
+    own = Source(platform="line", chat_id="-100", user_id="2", chat_type="group")
+    places = (
+        own,
+        msgspec.structs.replace(own, chat_id="t", parent_chat_id="-100", thread_id="t"),
+        msgspec.structs.replace(own, chat_id="7"),
+        msgspec.structs.replace(own, platform="line/sales"),
+    )
+
+    found = [
+        (
+            roster.for_source(one).key,
+            *skills.named((), one, person_id="p_1", is_private=False)[0],
+        )
+        for one in places
+    ]
+
+    assert found == [("guide", "tides"), ("guide", "tides"), ("desk",), ("main",)]

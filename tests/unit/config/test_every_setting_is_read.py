@@ -234,9 +234,8 @@ def own_fields(one: type[Section]) -> list[str]:
     """Return the fields that a section declares itself; those it inherits are its base's, also
     with another default.
     """
-    inherited = {
-        field for base in one.__mro__[1:] if issubclass_of(base) for field in base.model_fields
-    }
+    bases = [base for base in one.__mro__[1:] if issubclass(base, Section)]
+    inherited = {field for base in bases for field in base.model_fields}
     return [field for field in one.model_fields if field not in inherited]
 
 

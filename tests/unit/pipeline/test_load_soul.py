@@ -262,3 +262,31 @@ async def test_w21_the_channels_own_prompt_comes_last_and_is_not_frozen() -> Non
     assert turn.system[-1] == "Be a pirate."
     assert turn.soul is not None
     assert "Be a pirate." not in turn.soul.blocks
+
+
+@pytest.mark.req("W11")
+@pytest.mark.parametrize(
+    ("place", "told"),
+    [
+        ({"chat_id": "lab"}, True),
+        ({"chat_id": "t1", "parent_chat_id": "lab", "thread_id": "t1"}, True),
+        ({"chat_id": "lab", "platform": "line/sales"}, False),
+        ({"chat_id": "hall"}, False),
+    ],
+)
+async def test_w11_the_settings_of_a_chat_are_told_there_and_in_its_threads(
+    place: dict[str, str], told: bool
+) -> None:
+    chats = {"lab": {"prompt": "Nobody here knows the jargon."}}
+    settings = Settings.model_validate({"platforms": {"line": {"chats": chats, "extra": {"a": 1}}}})
+    event = make_event()
+    fields = {"platform": "line", "chat_type": "group", **place}
+    source = msgspec.structs.replace(event.source, **fields)  # type: ignore[arg-type]
+
+    event = msgspec.structs.replace(event, source=source, channel_prompt="Be a pirate.")
+    turn = await load(turn_of(event), Services(settings=settings))
+
+    words = ["Nobody here knows the jargon."] if told else []
+    assert list(turn.system[-1 - len(words) :]) == [*words, "Be a pirate."]
+    assert turn.soul is not None
+    assert "Nobody here knows the jargon." not in turn.soul.blocks

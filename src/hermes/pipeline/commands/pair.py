@@ -17,9 +17,9 @@ async def pair(turn: Turn, ctx: TurnContext, argument: str) -> str:
         return _USE
 
     async def approve() -> str:
-        said, wakes = await services.reception.let_in(platform, user_id)
-        if wakes:
-            services.wake_outbox(platform)
+        said, told_on = await services.reception.let_in(platform, user_id)
+        if told_on:
+            services.wake_outbox(told_on)
         return said
 
     async def deny() -> str:

@@ -9,12 +9,14 @@ from typing import Protocol
 
 import msgspec
 
+from hermes.config import Settings
 from hermes.memory.session_context import group_block, is_only_news, is_place, place_block
 from hermes.memory.soul import dream_block, earlier_block, soul_blocks
 from hermes.message.chat import UNANSWERED, ChatMessage
 from hermes.message.continuations import is_go_on
 from hermes.message.parts import NotePart
 from hermes.message.reply import Reply
+from hermes.message.source import Source
 from hermes.pipeline.needs import StageContext
 from hermes.pipeline.session_context import ChatServices, around, begins_alike, place_of
 from hermes.pipeline.session_skills import SkillServices, with_skills
@@ -85,10 +87,21 @@ async def load_soul(turn: Turn, ctx: _Context) -> Turn | Reply:
     clock = ctx.services.clock
     started = clock.monotonic()
     turn = await _with_soul(turn, ctx)
-    if turn.event.channel_prompt:
-        # The channel's words are not the session's: they may change with every message.
-        turn = msgspec.structs.replace(turn, system=(*turn.system, turn.event.channel_prompt))
+    # The channel's words are not the session's: they may change with every message.
+    words = (
+        _chat_prompt(turn.event.source, ctx.services.settings),
+        turn.event.channel_prompt or "",
+    )
+    turn = msgspec.structs.replace(turn, system=(*turn.system, *filter(None, words)))
     return msgspec.structs.replace(turn, soul_ms=(clock.monotonic() - started) * 1000)
+
+
+def _chat_prompt(source: Source, settings: Settings) -> str:
+    """Return what the settings say of the chat, or of the chat in which a thread is."""
+    channel = settings.channels.get(source.platform)
+    chats = {} if channel is None else channel.chats
+    found = chats.get(source.chat_id) or chats.get(source.parent_chat_id or "")
+    return "" if found is None else found.prompt
 
 
 async def _with_soul(turn: Turn, ctx: _Context) -> Turn:
