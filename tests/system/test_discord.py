@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import aiohttp
 import pytest
 import yaml
 
@@ -71,6 +72,18 @@ async def town(
             await discord.stop()
 
 
+async def connected(live: Live) -> None:
+    """Wait until the gateway says that its channel is connected."""
+    url = f"{live.url}/control/status"
+    async with asyncio.timeout(20), aiohttp.ClientSession(headers=live.bearer) as http:
+        while True:
+            async with http.get(url) as answer:
+                channels = (await answer.json())["channels"]
+            if any((one["name"], one["state"]) == ("discord", "connected") for one in channels):
+                return
+            await asyncio.sleep(0.05)
+
+
 @pytest.mark.req("W9", "J1", "W11", "W19")
 async def test_messages_threads_commands_and_double_events(tmp_path: Path) -> None:
     async with town(tmp_path) as here, here.start():
@@ -130,9 +143,9 @@ async def test_a_cut_a_lost_answer_and_a_revoked_token(tmp_path: Path) -> None:
 
 @pytest.mark.req("W9", "W10")
 async def test_a_private_command_by_http_is_answered_to_its_person(tmp_path: Path) -> None:
-    async with town(tmp_path, "http") as here, here.start():
+    async with town(tmp_path, "http") as here, here.start() as live:
         discord = here.discord
-        await discord.sockets.wait_open()
+        await connected(live)
         token = await discord.command(PersonMessage(text="/whoami", **LAB))
         async with asyncio.timeout(20):
             while not here.texts("lab"):  # noqa: ASYNC110

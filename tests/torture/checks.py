@@ -351,5 +351,8 @@ def _chunk(
         yield f"{delivery} was repeated without saying so: {shown}"
     if delivery.state == "sent":
         last = shown[-1].removeprefix(REPEAT_PREFIX) if shown else None
+        if delivery.purpose == "notice" and last is not None:
+            # A question with buttons says in the end what was chosen.
+            last = last.partition("\n\n→ ")[0]
         if last != text:
             yield f"{delivery} is sent, but what stands is {shown}"

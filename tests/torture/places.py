@@ -253,6 +253,10 @@ class WhatsAppPlace(_OwnPlace):
         )
 
 
+def _discord_length(text: str) -> int:
+    return len(_DISCORD.write(parse(text)))
+
+
 class DiscordPlace(_OwnPlace):
     """One bot on one Discord, whose gateway numbers what it tells."""
 
@@ -284,7 +288,8 @@ class DiscordPlace(_OwnPlace):
     def shown(self, text: str) -> tuple[str, ...]:
         limit = 2000 - len(REPEAT_PREFIX)
         return tuple(
-            read_discord(_DISCORD.write(parse(part))).strip() for part in split(text, limit=limit)
+            read_discord(_DISCORD.write(parse(part))).strip()
+            for part in split(text, limit=limit, measure=_discord_length)
         )
 
 

@@ -26,6 +26,8 @@ from hermes.testing.site import load_platform
 MANIFEST = load_manifest("hermes.channels.discord")
 PUBLISHED = json.loads((Path(__file__).parent / "discord_openapi.json").read_text())
 ROWS = load_platform("hermes.testing.discord")
+# What Discord takes without saying so: discord.py sends it.
+UNPUBLISHED = frozenset({("update_message", "tts")})
 KEY = "o_0123456789abcdefghijklmn.12"
 TARGET = Target(platform="discord", account="default", chat_id="31", group=True, reply_to="8")
 
@@ -127,7 +129,7 @@ def test_the_stand_in_has_the_published_calls_and_takes_no_more_than_they_do() -
         assert row.at == f"{method} /api/v10{path}"
         known = _properties(PUBLISHED["operations"][name])
         for parameter, rule in rules._takes[name].items():
-            if parameter == "*":
+            if parameter == "*" or (name, parameter) in UNPUBLISHED:
                 continue
             assert parameter in known, (name, parameter)
             longest = _longest(known[parameter]) or rule.most or 0
