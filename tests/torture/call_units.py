@@ -5,8 +5,6 @@ from collections.abc import Awaitable, Callable
 import msgspec
 
 from hermes.message.chat import user_text
-from hermes.ports.channel import Target
-from hermes.ports.offers import PostChange
 from hermes.ports.provider import ToolSpec
 from hermes.ports.store import Store
 from hermes.ports.transcripts import NewCall
@@ -47,17 +45,6 @@ async def _collect(store: Store, clock: ManualClock) -> None:
     await store.pruning.collect()
 
 
-async def _change(store: Store, clock: ManualClock) -> None:
-    change = PostChange(
-        delivery="o_none",
-        message_id="m_none",
-        target=Target(platform="push", account="default", chat_id="ann"),
-        platform_message_id="x1",
-        kind="delete",
-    )
-    await store.offers.changed(change)
-
-
 async def _rate(store: Store, clock: ManualClock) -> None:
     is_kept = await store.transcripts.rate_call(
         f"call_{_RATED}", "down", actor="ann", reason="wrong", at=clock.now()
@@ -68,6 +55,5 @@ async def _rate(store: Store, clock: ManualClock) -> None:
 UNITS: dict[str, Callable[[Store, ManualClock], Awaitable[object]]] = {
     "store.set_aside_tools": _collect,
     "store.collect_tools": _collect,
-    "store.post_changed": _change,
     "store.rate_call": _rate,
 }

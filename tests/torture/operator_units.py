@@ -23,6 +23,7 @@ BROWSER, SECOND = b"b" * 32, b"c" * 32
 DEAD = ("o_again", "o_never")
 RETURNED = "o_back"
 IN_DOUBT = "o_doubt"
+PASSING = "o_passing"
 
 
 async def prepare_orders(store: Store, clock: ManualClock) -> None:
@@ -37,7 +38,7 @@ async def prepare_orders(store: Store, clock: ManualClock) -> None:
         await store.access.add(
             "session", digest, label="a browser", expires_at=None, role="owner", parent=parent
         )
-    for name in (*DEAD, RETURNED, IN_DOUBT):
+    for name in (*DEAD, RETURNED, IN_DOUBT, PASSING):
         send = NewSend(
             id=name,
             message_id=name,
@@ -47,15 +48,17 @@ async def prepare_orders(store: Store, clock: ManualClock) -> None:
             state=DeliveryState.PENDING,
             at=clock.now(),
             purpose="notice",
+            vanish_s=5.0 if name == PASSING else 0.0,
         )
         await store.sends.put(send, kept=lambda _: None)
     for name in DEAD:
         await store.outbox.dead(name, failure="rejected", at=clock.now())
-    for name in (RETURNED, IN_DOUBT):
+    for name in (RETURNED, IN_DOUBT, PASSING):
         await store.outbox.sending(name, chunk=0, at=clock.now())
-    await store.outbox.chunk_sent(
-        RETURNED, chunk=0, platform_message_id="x", last=True, at=clock.now()
-    )
+    for name in (RETURNED, PASSING):
+        await store.outbox.chunk_sent(
+            name, chunk=0, platform_message_id="x", last=True, at=clock.now()
+        )
 
 
 def _row(name: str, clock: ManualClock) -> AuditRow:
@@ -94,6 +97,12 @@ async def _drop(store: Store, clock: ManualClock) -> None:
 
 async def _lapse(store: Store, clock: ManualClock) -> None:
     await store.dead_letters.lapse(clock.now() + 1, at=clock.now(), limit=10)
+
+
+async def _vanish(store: Store, clock: ManualClock) -> None:
+    (change,) = await store.offers.changes("gone", clock.now() + 60.0, limit=9) or (None,)
+    if change is not None:
+        await store.offers.changed(change)
 
 
 async def _returned(store: Store, clock: ManualClock) -> None:
@@ -139,6 +148,7 @@ UNITS: dict[str, Act] = {
     "store.delivery_replay": _replay,
     "store.delivery_drop": _drop,
     "store.letters_lapse": _lapse,
+    "store.post_changed": _vanish,
     "store.delivery_returned": _returned,
     "store.delivery_arrived": _arrived,
     "store.revoke_credential": _revoke,

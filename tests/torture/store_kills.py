@@ -72,7 +72,7 @@ _TABLES = {
     "holds": "message_id",
     "ledger": "message_id, kind, amount",
     "wallets": "person_id, balance, is_limited, code IS NULL, referred_by, referred",
-    "outbox": "id, state, failure, more, fresh",
+    "outbox": "id, state, failure, more, fresh, vanish_s",
     "events": "message_id, kind",
     "credentials": "kind, label, used_at, seen_at, parent",
     # Whose "always" it is stands there as a digest by a key of the database's own.

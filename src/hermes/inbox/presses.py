@@ -75,12 +75,12 @@ class Presses:
         if written is not None and not self._may_use(written.name, event.source):
             # The command itself refuses; somebody else may still press.
             return ReadPress(said)
-        is_asked = offer.who == _name(event.source)
+        is_asked = offer.who == event.source.sender_name
         return ReadPress(said, Press(offer.id, int(number)), offer.lane if is_asked else None)
 
     async def _problem(self, offer: Offer, source: Source) -> str | None:
         """Return why a person's press does nothing; None if it counts."""
-        who = _name(source)
+        who = source.sender_name
         if offer.who and offer.who != who:
             return _OTHERS
         asked = None

@@ -51,11 +51,11 @@ class PairingNotices:
             try:
                 chat = await self._chat_of(platform, user_id)
                 if chat is not None:
-                    send = self._notice(
+                    notice = self._notice(
                         source, code, chat, admin=f"{platform_of(platform)}:{user_id}"
                     )
                     named = f"{reply_id(message_id)}_p{number}"
-                    await self._put(send(named, message_id))
+                    await self._put(notice(named, message_id))
             except (StoreError, StorageFull) as error:
                 _log.warning("admin_not_told", platform=platform, problem=str(error))
 
@@ -71,7 +71,7 @@ class PairingNotices:
                 count += 1
 
     async def _chat_of(self, platform: str, user_id: str) -> KnownSession | None:
-        person = await self._store.people.find(platform, user_id)
+        person = await self._store.people.find(platform_of(platform), user_id)
         if person is None:
             return None
         chats = await self._store.sends.direct_chats(person.id, limit=_DIRECT_CHATS)

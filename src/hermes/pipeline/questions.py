@@ -24,7 +24,7 @@ Answer = Mapping[str, Any] | None
 
 def asker_of(event: MessageEvent) -> str:
     """Return who wrote an event, as approvals name people."""
-    return f"{event.source.platform}:{event.source.user_id}"
+    return event.source.sender_name
 
 
 class SavedAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
