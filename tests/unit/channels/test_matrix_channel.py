@@ -320,6 +320,18 @@ async def test_nothing_is_said_in_the_clear_in_an_encrypted_room(rig: Rig) -> No
     assert rig.server.posts("c") == ()
 
 
+@pytest.mark.req("W10")
+async def test_after_a_restart_at_once_the_rooms_are_those_of_now(rig: Rig) -> None:
+    channel = await rig.connected()
+    await rig.server.say(PersonMessage(text="one", chat="c"))
+    await channel.disconnect()
+
+    await rig.connected()
+    await rig.server.say(PersonMessage(text="two", chat="c"))
+
+    assert [event.source.chat_type for event in rig.events] == ["dm", "dm"]
+
+
 @pytest.mark.req("W9")
 async def test_a_room_that_was_encrypted_before_the_invitation_is_known_to_be(rig: Rig) -> None:
     channel = await rig.connected()

@@ -101,6 +101,7 @@ class MatrixChannel:
             keeper=self._keeper,
             kept=kept,
             clock=self._setup.clock,
+            make_id=self._setup.make_id,
         )
         await sync_loop.look_around()
         self._events, self._sync_loop = events, sync_loop
@@ -292,7 +293,7 @@ class MatrixChannel:
 
     async def _put(self, room_id: str, content: Content, *, txn: str) -> str:
         """Send a message; in an encrypted room never in the clear."""
-        if not self._is_encrypted(room_id):
+        if not await self._is_encrypted(room_id):
             return await self._client.put_event(room_id, content, txn=txn)
         if self._encryption is None:
             raise DeliveryRejected(
@@ -303,15 +304,16 @@ class MatrixChannel:
         sealed = await self._encryption.encrypt(room_id, "m.room.message", content)
         return await self._client.put_event(room_id, sealed, txn=txn, kind="m.room.encrypted")
 
-    def _is_encrypted(self, room_id: str) -> bool:
+    async def _is_encrypted(self, room_id: str) -> bool:
+        """Return whether a room is encrypted; the homeserver is asked about one that is not known."""
         room = None if self._book is None else self._book.get(room_id)
-        return room is not None and room.is_encrypted
+        return await self._client.is_encrypted(room_id) if room is None else room.is_encrypted
 
     async def _contents(self, delivery: Delivery) -> list[Content]:
         text = text_of(delivery.parts)
         said = [text_content(text)] if text.strip() else []
         attached = [part for part in delivery.parts if isinstance(part, _Attached)]
-        is_sealed = self._is_encrypted(delivery.target.chat_id)
+        is_sealed = await self._is_encrypted(delivery.target.chat_id)
         return [*said, *[await self._upload(part, is_sealed=is_sealed) for part in attached]]
 
     async def _upload(self, part: _Attached, *, is_sealed: bool) -> Content:

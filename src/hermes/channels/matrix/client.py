@@ -155,6 +155,13 @@ class MatrixClient:
         joined = (await self.call("GET", _room(room_id, "joined_members"), "members")).get("joined")
         return tuple(joined) if isinstance(joined, dict) else ()
 
+    async def is_encrypted(self, room_id: str) -> bool:
+        """Return whether a room is encrypted, as far as the bot may know it."""
+        said = await self.ask("GET", _room(room_id, "state", "m.room.encryption"))
+        if said.status >= 500 or said.status == 429:
+            self.success(said, "room")
+        return said.ok
+
     async def display_name(self, user_id: str) -> str:
         """Return an account's display name; empty if it has none."""
         said = await self.ask("GET", f"profile/{_part(user_id)}/displayname")

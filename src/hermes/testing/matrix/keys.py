@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hermes.testing.call_rules import Json
+from hermes.testing.call_rules import Json, SiteRefusal
 from hermes.testing.matrix.people import MatrixPeople
 from hermes.testing.matrix.rules import bad_json
 from hermes.testing.matrix.state import BOT
@@ -124,6 +124,14 @@ class MatrixKeys(MatrixPeople):
             for device, content in devices.items():
                 self.sent_to_devices.append((call["kind"], user, device, content))
         return {}
+
+    def on_encryption(self, call: SiteCall) -> Json:
+        """Return how a room is encrypted."""
+        found = self.state.own_room(call["room"]).state().get(("m.room.encryption", ""))
+        if found is None:
+            raise SiteRefusal("gone", "Event not found.")
+        content: Json = found["content"]
+        return content
 
     def on_members(self, call: SiteCall) -> Json:
         """Return who is in a room."""

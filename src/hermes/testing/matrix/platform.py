@@ -35,6 +35,7 @@ class MatrixStandIn(MatrixKeys):
         self.read: list[tuple[str, str]] = []
         self.typing: list[tuple[str, bool]] = []
         self.knows_new_media = True
+        self._first_syncs: dict[str, Json] = {}
         self._transactions: dict[tuple[str, ...], str] = {}
         self._is_stopped = False
 
@@ -104,6 +105,9 @@ class MatrixStandIn(MatrixKeys):
         self._rules.check_object("filter", asked)
         asked.setdefault("room", {}).setdefault("timeline", {})
         since = call.get("since")
+        if since is None and call.get("filter", "") in self._first_syncs:
+            # As Synapse does for two minutes.
+            return self._first_syncs[call["filter"]]
         start = None if since is None else read_token(since, self.state)
         if start is not None:
             self.acknowledged = max(self.acknowledged, start)
@@ -115,7 +119,10 @@ class MatrixStandIn(MatrixKeys):
             answer = {**sync_answer(self.state, start, asked), **self.key_news(start or 0)}
             left_s = end - asyncio.get_running_loop().time()
             if start is None or not is_empty(answer) or left_s <= 0 or self._is_stopped:
-                return {**answer, **self.key_counts()}
+                told = {**answer, **self.key_counts()}
+                if since is None:
+                    self._first_syncs[call.get("filter", "")] = told
+                return told
             await self.state.changed(left_s)
 
     def on_messages(self, call: SiteCall) -> Json:
