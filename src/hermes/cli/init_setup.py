@@ -69,6 +69,7 @@ def _offer_more(folder: Path) -> None:
         platform_names(),
         default=_NO_PLATFORM,
         unlisted=_no_platform,
+        declines=_NO_WORDS,
     )
     if platform != _NO_PLATFORM:
         _add_platform(platform, folder)
@@ -79,8 +80,6 @@ def _offer_more(folder: Path) -> None:
 
 
 def _no_platform(name: str) -> str | None:
-    if name.casefold() in _NO_WORDS:
-        return _NO_PLATFORM
     error_console().print(f"There is no platform {name[:40]!r}.", markup=False)
     return None
 

@@ -20,15 +20,19 @@ def pick(
     default: str,
     unlisted: Unlisted,
     notes: Mapping[str, str] | None = None,
+    declines: frozenset[str] = frozenset(),
 ) -> str:
     """Return the chosen name, which is one of `names` or what `unlisted` makes of another word.
 
-    A part that several names have lists them, so that the next number chooses among these.
+    A part that several names have lists them, so that the next number chooses among these. The words in
+    `declines` mean the default, although names may have them as a part.
     """
     shown = names
     while True:
         _print(shown, notes or {})
         answer = str(typer.prompt(question, default=default, err=True)).strip()
+        if answer.casefold() in declines:
+            return default
         found = find(answer, names, shown=shown, default=default)
         if isinstance(found, str):
             return found
