@@ -14,7 +14,7 @@ from hermes.testing.stand_in import PersonMessage
 async def looked_at(office: EmailStandIn, **changed: object) -> tuple[str, str]:
     manifest = load_manifest("hermes.channels.email")
     given = {**office.settings, **changed, "authserv_id": None}
-    found = await suggest("authserv_id", read_settings(manifest, given))
+    found = await suggest("authserv_id", read_settings(manifest, given, whole=False))
     return found.value, found.why
 
 
