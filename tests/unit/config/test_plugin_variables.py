@@ -27,7 +27,7 @@ help = "Taken."
 env = "OPENAI_API_KEY"
 [settings.path]
 help = "Also taken."
-env = "HERMES_PRESET"
+env = "HERMES_TIME_ZONE"
 """
 FAILS = "raise SystemExit('the code of the plugin ran')\n"
 
@@ -49,14 +49,16 @@ def test_a_credential_in_the_environment_switches_a_plugins_platform_on(tmp_path
     (tmp_path / ".env").write_text("MAIL_FOLDER=letters\nMAILBOX_ALLOWED_USERS=ada\n")
     (tmp_path / ".env").chmod(0o600)
 
-    loaded = load({"MAIL_TOKEN": "t", "MAIL_HOME": "attic", "OPENAI_API_KEY": "k"}, tmp_path)
+    taken = {"OPENAI_API_KEY": "k", "HERMES_TIME_ZONE": "Asia/Tokyo"}
+    loaded = load({"MAIL_TOKEN": "t", "MAIL_HOME": "attic", **taken}, tmp_path)
 
     mailbox = loaded.settings.platforms["mailbox"]
     assert mailbox.enabled
     assert mailbox.home_channel == "attic"
     assert mailbox.extra["folder"] == "letters"
     assert mailbox.extra["token"] == SecretStr("t")
-    assert "key" not in mailbox.extra
+    assert not {"key", "path"} & set(mailbox.extra)
+    assert loaded.settings.time_zone == "Asia/Tokyo"
     assert loaded.settings.access.platforms["mailbox"].allow_from == ("ada",)
     assert loaded.origins["platforms.mailbox.enabled"] == "environment MAIL_TOKEN"
     assert loaded.warnings == ()
