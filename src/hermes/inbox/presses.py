@@ -125,10 +125,6 @@ def _is_there(offer: Offer, source: Source) -> bool:
     return (offer.platform, offer.chat_id) == (source.platform, source.chat_id)
 
 
-def _name(source: Source) -> str:
-    return source.sender_name
-
-
 def _refused(event: MessageEvent, pressed: PressedChoice, problem: str) -> ReadPress:
     told = msgspec.structs.replace(pressed, refusal=problem)
     return ReadPress(msgspec.structs.replace(event, parts=(), pressed=told, addressed=True))
