@@ -281,7 +281,7 @@ async def test_w11_the_settings_of_a_chat_are_told_there_and_in_its_threads(
     settings = Settings.model_validate({"platforms": {"line": {"chats": chats, "extra": {"a": 1}}}})
     event = make_event()
     fields = {"platform": "line", "chat_type": "group", **place}
-    source = msgspec.structs.replace(event.source, **fields)  # type: ignore[arg-type]
+    source = msgspec.structs.replace(event.source, **fields)
 
     event = msgspec.structs.replace(event, source=source, channel_prompt="Be a pirate.")
     turn = await load(turn_of(event), Services(settings=settings))
