@@ -232,7 +232,7 @@ def _filter(*, limit: int, unlike: str = "") -> dict[str, Any]:
         "presence": nothing,
         "account_data": {"types": ["m.direct"]},
         "room": {
-            **({"not_rooms": [f"!{unlike}"]} if unlike else {}),
+            **({"not_rooms": [f"!{unlike}:hermes.invalid"]} if unlike else {}),
             "account_data": nothing,
             "ephemeral": nothing,
             "state": _STATE,

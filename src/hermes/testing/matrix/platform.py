@@ -4,6 +4,7 @@ Fits `testing.stand_in.StandIn`. What people do is in `people.py`, the stream of
 """
 
 import asyncio
+import re
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -27,6 +28,10 @@ class MatrixStandIn(MatrixKeys):
 
     kinds: ClassVar[Kinds] = {
         "texts": lambda value: isinstance(value, list) and all(isinstance(x, str) for x in value),
+        # Synapse refuses a filter with what is no room's id.
+        "rooms": lambda value: (
+            isinstance(value, list) and all(re.fullmatch(r"![^:]+:.+", x) for x in value)
+        ),
         "count": lambda value: type(value) is int and value > 0,
     }
 
