@@ -26,7 +26,7 @@ _QUARTER_S = 900
 # Programs write here: they know themselves where they are.
 _OF_PROGRAMS = frozenset({"rest", "v1", "a2a"})
 # On these platforms a model needs the id to mention somebody: it is never hashed.
-_PERSONAL = frozenset({"whatsapp", "signal", "telegram", "bluebubbles"})
+_PERSONAL = frozenset({"whatsapp", "signal", "sms", "telegram", "bluebubbles"})
 _OWN = "web"
 _HASH_CHARS = 12
 _ODD = re.compile(r"[^\w.@+:#/-]+")

@@ -116,6 +116,7 @@ def test_w26_programs_are_told_nothing_and_the_web_chat_only_what_it_could_not_k
 @pytest.mark.req("W26")
 def test_w26_a_hash_is_the_first_twelve_hex_digits_of_sha_256() -> None:
     assert shown_id("telegram", "4711") == hashlib.sha256(b"4711").hexdigest()[:12]
+    assert shown_id("sms", "+4915112345") == hashlib.sha256(b"+4915112345").hexdigest()[:12]
     assert shown_id("discord", "4711") == "4711"
 
 
