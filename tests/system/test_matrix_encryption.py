@@ -81,11 +81,16 @@ class Other:
         await self.client.sync(timeout=100, full_state=True)
 
     async def sync(self) -> None:
-        await self.client.sync(timeout=100)
+        self._note(await self.client.sync(timeout=100))
         if self.client.should_upload_keys:
             await self.client.keys_upload()
         if self.client.should_query_keys:
             await self.client.keys_query()
+
+    # Any: the client has no types.
+    def _note(self, response: Any) -> None:
+        for room in response.rooms.join.values():
+            self.seen += [getattr(event, "body", "") for event in room.timeline.events]
 
     async def say(self, room: str, content: Mapping[str, Any]) -> str:
         await self.sync()
