@@ -30,6 +30,8 @@ else:
 
 _MOST_SIGNATURES: Final = 10
 _MOST_FIELDS: Final = 1000
+# A form is read before it is proven: one of megabytes would hold up everybody else's calls.
+_MOST_FORM_BYTES: Final = 131_072
 _TIME: Final = re.compile(r"[0-9]{1,16}")
 _FORM: Final = "application/x-www-form-urlencoded"
 _BODY_HASH: Final = "bodySHA256"
@@ -238,6 +240,8 @@ def _sorted_form(request: HttpRequest) -> bytes:
         if hmac.compare_digest(stated, hashlib.sha256(request.body).hexdigest().encode()):
             return b""
         raise Unauthenticated(f"the call is neither a form nor has it {_BODY_HASH} of its body")
+    if len(request.body) > _MOST_FORM_BYTES:
+        raise Unauthenticated(f"the form of the call has more than {_MOST_FORM_BYTES} bytes")
     try:
         text = request.body.decode("ascii")
         fields = parse_qsl(text, keep_blank_values=True, max_num_fields=_MOST_FIELDS)

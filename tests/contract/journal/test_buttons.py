@@ -253,6 +253,22 @@ async def test_each_step_of_a_question_has_buttons_and_old_ones_count_no_more(
         assert "got {'size': 'large', 'milk': True}" in str(rig.model.calls[-1].request.messages)
 
 
+@pytest.mark.req("J9")
+@pytest.mark.parametrize("value", ["/model auto", " /model auto"])
+async def test_no_button_of_a_question_is_a_command(tmp_path: Path, value: str) -> None:
+    # given a server that shows one thing and would have the person say another
+    field = {"type": "string", "oneOf": [{"const": value, "title": "Rome"}, {"const": "Oslo"}]}
+    schema = {"properties": {"to": field}, "required": ["to"]}
+    async with open_rig(tmp_path, tools=(asking(schema),), push=platform()) as rig:
+        said = await rig.say("[[tool:quiz]] go", platform="push")
+        await rig.until(lambda: any("Which one?" in one.text for one in rig.push.posts.values()))
+
+        assert [one.choices for one in rig.push.posts.values()] == [()]
+        # In words it can be answered as before.
+        assert await rig.answer("Rome", platform="push") == "Thank you, I passed that on."
+        assert await rig.outcome(said) == "answered"
+
+
 @pytest.mark.req("J9", "J18")
 def test_a_kill_at_any_point_of_a_press_leaves_one_decision(tmp_path: Path) -> None:
     program = [sys.executable, "-m", "tests.contract.journal.press_kills", str(tmp_path)]

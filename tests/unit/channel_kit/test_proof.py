@@ -294,6 +294,19 @@ def test_twilio_signs_the_address_with_its_port_or_without(signed: str, configur
         check(other, other.call())
 
 
+def test_a_form_of_megabytes_is_not_read_before_it_is_proven() -> None:
+    vector = PUBLISHED["twilio"]
+    fields = {"Body": "%" * 50_000}
+    body = urlencode(fields).encode()
+    made = RequestValidator(vector.secret).compute_signature(vector.url, fields)
+    call = replace(vector, signature=made, body=body)
+
+    # Each of these takes a moment to decode, during which nobody else is answered.
+    assert len(body) > 131_072
+    with pytest.raises(Unauthenticated, match="more than 131072 bytes"):
+        check(call, call.call())
+
+
 def test_what_is_signed_for_a_standard_webhook_is_what_its_own_library_accepts() -> None:
     vector = PUBLISHED["standard webhooks"]
     now = SystemClock().now()

@@ -174,6 +174,30 @@ async def test_a_message_is_read_once_its_key_is_there_and_answered_encrypted(ri
     assert rig.server.rejections == ()
 
 
+async def test_an_encrypted_redaction_takes_nothing_from_others(rig: Rig) -> None:
+    # given a thumb of Ada's on a message of the bot
+    channel = await rig.begin()
+    eve = PersonDevice(rig.server, user_id("eve"))
+    rig.server.state.add(
+        ROOM, eve.user, "m.room.member", {"membership": "join"}, state_key=eve.user
+    )
+    eve.publish()
+    receipt = await channel.send(to("hi"))
+    thumb = {"rel_type": "m.annotation", "event_id": receipt.platform_message_id, "key": "👍"}
+    event = rig.server.state.add(ROOM, ADA, "m.reaction", {"m.relates_to": thumb})
+    await rig.barrier()
+
+    # when somebody else says, where no homeserver can look, that it is taken away
+    eve.tell("m.room_key", eve.room_key(ROOM))
+    gone = {"redacts": event["event_id"]}
+    rig.put(eve.message(ROOM, "", type="m.room.redaction", content=gone), eve.user)
+    rig.put(eve.message(ROOM, "barrier"), eve.user)
+    await rig.barrier()
+
+    heard = [(one.source.user_id, one.text, one.reaction is not None) for one in rig.events]
+    assert heard == [(ADA, "", True), (eve.user, "barrier", False)]
+
+
 async def test_a_key_that_comes_late_opens_what_waited_also_after_a_restart(rig: Rig) -> None:
     channel = await rig.begin()
     key = rig.ada.room_key(ROOM)

@@ -263,6 +263,9 @@ async def test_one_person_has_one_chat_whatever_id_a_message_shows(rig: Rig) -> 
     rig.site.scoped[chat] = "DE.1"
     await rig.site.say(PersonMessage(text="a", chat=ADA))
     await rig.site.tell(hidden)
+    for written in (ADA, f"+{ADA[:4]} {ADA[4:]}", f"{ADA}@s.whatsapp.net", "DE.1"):
+        await rig.channel.send(rig.delivery(written, "one chat"))
+    assert len(rig.site.posts(ADA)) == 4
     moved = rig.site.event_of(chat, {"id": "wamid.3", "system": {"wa_id": "4917000000999"}})
     await rig.site.tell(moved)
     new = rig.site.event_of("4917000000999", {"id": "wamid.4", "text": {"body": "c"}})
@@ -271,10 +274,47 @@ async def test_one_person_has_one_chat_whatever_id_a_message_shows(rig: Rig) -> 
     assert [(one.text, one.source.chat_id, one.source.user_id) for one in rig.inbox.events] == [
         (text, ADA, ADA) for text in ("a", "b", "c")
     ]
-    for written in (ADA, f"+{ADA[:4]} {ADA[4:]}", f"{ADA}@s.whatsapp.net", "DE.1"):
-        await rig.channel.send(rig.delivery(written, "one chat"))
-    assert len(rig.site.posts(ADA)) == 4
     assert rig.site.rejections == ()
+
+
+@pytest.mark.req("W9", "W14")
+async def test_who_gets_a_number_that_was_given_up_is_somebody_else(rig: Rig) -> None:
+    # given Ada, who has taken a new number
+    new = "4917000000999"
+    for chat in (ADA, new):
+        rig.site.town.open_chat(chat)
+    await rig.site.say(PersonMessage(text="a", chat=ADA))
+    moved = rig.site.event_of(ADA, {"id": "wamid.3", "system": {"wa_id": new}})
+    for _ in range(2):
+        # WhatsApp tells again what it does not know to be taken.
+        await rig.site.tell(moved)
+
+    # when a stranger writes from the old number, and Ada from hers
+    await rig.site.say(PersonMessage(text="b", chat=ADA))
+    await rig.site.say(PersonMessage(text="c", chat=new))
+    await rig.site.tell(moved)
+    await rig.site.say(PersonMessage(text="d", chat=ADA))
+
+    stranger = f"{ADA}@{int(rig.clock.now())}"
+    assert [(one.text, one.source.chat_id, one.source.user_id) for one in rig.inbox.events] == [
+        ("a", ADA, ADA),
+        ("b", stranger, stranger),
+        ("c", ADA, ADA),
+        ("d", stranger, stranger),
+    ]
+    # then each is answered where they are, over restarts
+    for chat, text in ((ADA, "for Ada"), (stranger, "for the stranger")):
+        await rig.channel.send(rig.delivery(chat, text))
+    assert [one.text for one in rig.site.posts(new)] == ["for Ada"]
+    assert [one.text for one in rig.site.posts(ADA)] == ["for the stranger"]
+
+    # and back again
+    back = rig.site.event_of(new, {"id": "wamid.4", "system": {"wa_id": ADA}})
+    await rig.site.tell(back)
+    await rig.site.say(PersonMessage(text="e", chat=ADA))
+    await rig.channel.send(rig.delivery(ADA, "back"))
+    assert rig.inbox.events[-1].source.user_id == ADA
+    assert [one.text for one in rig.site.posts(ADA)] == ["for the stranger", "back"]
 
 
 @pytest.mark.req("W9")

@@ -8,6 +8,7 @@ import pytest
 from hermes.channels.meta.inbound import (
     CallReader,
     HeardMessage,
+    IdChange,
     MetaCall,
     SendProof,
     canonical_id,
@@ -199,5 +200,5 @@ def test_statuses_with_our_key_are_proofs_and_a_new_number_is_the_same_person() 
             SendProof("o_1.0", "wamid.3", "131047"),
             SendProof("o_1.0", "wamid.4", "failed"),
         ),
-        same=(("491700", "493"),),
+        changes=(IdChange(id="6", at="1700000000", before=("491700",), after=("493",)),),
     )

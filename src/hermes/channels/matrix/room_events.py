@@ -138,7 +138,8 @@ class RoomEvents:
         opened = await self._opened(room_id, event)
         if opened is None:
             await self.unreadable.met(room_id)
-        else:
+        elif opened.type != "m.room.redaction":
+            # Of one that is encrypted the homeserver has not checked whether its sender may.
             await self._take_plain(room_id, opened, raw)
 
     async def _opened(self, room_id: str, event: WireEvent) -> WireEvent | None:

@@ -12,6 +12,7 @@ import msgspec
 
 from hermes.channel_kit.attachments import kind_for, read_attachment
 from hermes.channel_kit.bounded_map import BoundedMap
+from hermes.channel_kit.kept_map import KeptMap
 from hermes.channel_kit.known_ids import KnownIds
 from hermes.channel_kit.multipart import UploadPart
 from hermes.channel_kit.refusals import ApiAnswer, failure_by
@@ -19,7 +20,7 @@ from hermes.channel_kit.reply_window import ReplyWindow
 from hermes.channel_kit.webhook_door import WebhookDoor, keep_all
 from hermes.channel_kit.webhook_life import WebhookLife
 from hermes.channels.meta.client import GraphApi, Json
-from hermes.channels.meta.inbound import CallReader, HeardMessage, SendProof, canonical_id
+from hermes.channels.meta.inbound import CallReader, HeardMessage, IdChange, SendProof, canonical_id
 from hermes.channels.meta.outbound import WhatsAppWire
 from hermes.channels.meta.pages import PageWire
 from hermes.channels.meta.settings import MetaAccount, read_account
@@ -45,6 +46,9 @@ from hermes.ports.channel_setup import ChannelSetup
 
 _WINDOW_S: Final = 86_400.0
 _MOST_CHATS: Final = 10_000
+_MOST_MOVED: Final = 200_000
+_MOST_CHANGES: Final = 10_000
+_DONE: Final = "done"
 _LAST_S: Final = 3600.0
 _REFUSED: Final = 400
 
@@ -61,6 +65,9 @@ class MetaChannel:
         self._marks = Marks(setup.rows.markup)
         self._own_id = ""
         self._ids = KnownIds(setup.state)
+        # Which changes of numbers were told, and where those who have changed theirs are written to.
+        self._changes = KeptMap(setup.state, "changed/", most=_MOST_CHANGES)
+        self._moved = KeptMap(setup.state, "moved/", most=_MOST_MOVED)
         self._window = ReplyWindow(
             setup.state, platform=setup.name, lasts_s=_WINDOW_S, clock=setup.clock
         )
@@ -126,8 +133,8 @@ class MetaChannel:
         call = self._wire.read(request.body, reader)
         for proof in call.proofs:
             await self._tell(proof)
-        for ids in call.same:
-            await self._ids.of(ids)
+        for change in call.changes:
+            await self._change(change)
         await keep_all([await self._known(heard) for heard in call.heard], accept)
 
     async def _tell(self, proof: SendProof) -> None:
@@ -141,6 +148,30 @@ class MetaChannel:
             failure = FailureClass.REJECTED if error is None else error.failure
             back = ReturnedDelivery(key=proof.key, failure=failure, status=proof.failed)
             await self._setup.returned(back)
+
+    async def _change(self, change: IdChange) -> None:
+        """Follow a person to their new number; whoever gets the old one is somebody else."""
+        old, new = change.before[0], change.after[0]
+        if old in change.after or not (old.isdecimal() and new.isdecimal()):
+            await self._ids.of((*change.before, *change.after))
+            return
+        known = await self._changes.get(change.id)
+        if known == _DONE:
+            # By now the numbers may be those of others.
+            return
+        person, left = known or await self._ids.of(change.before), f"{old}@{change.at}"
+        await self._changes.put(change.id, person)
+        for one in change.after:
+            await self._ids.give(one, person)
+        await self._ids.give(old, left)
+        await self._moved.put(left, old)
+        await self._moved.put(person, new)
+        await self._changes.put(change.id, _DONE)
+
+    async def _place(self, target: Target) -> str:
+        """Return where a person is written to."""
+        chat_id = canonical_id(target.chat_id)
+        return await self._moved.get(chat_id) or chat_id
 
     async def _known(self, heard: HeardMessage) -> MessageEvent:
         """Return a message under the one id of its person, who can be answered from now on."""
@@ -156,9 +187,9 @@ class MetaChannel:
     async def send(self, delivery: Delivery) -> Receipt:
         """Send one message; raises a `DeliveryError` subclass that says what is known."""
         chat_id, key = canonical_id(delivery.target.chat_id), delivery.key
-        text = text_of(delivery.parts)
+        text, place = text_of(delivery.parts), await self._place(delivery.target)
         if await self._window.is_closed(chat_id):
-            late = self._wire.late(chat_id, await self._written(text), key=key) if text else None
+            late = self._wire.late(place, await self._written(text), key=key) if text else None
             if late is None:
                 raise self._window.closed(
                     "Once they have written again, replay the dead letter"
@@ -172,10 +203,10 @@ class MetaChannel:
         for part in delivery.parts:
             if isinstance(part, ImagePart | AudioPart | FilePart):
                 is_voice = isinstance(part, AudioPart) and part.is_voice
-                body = await self._file(chat_id, part.media, is_voice=is_voice, key=key)
+                body = await self._file(place, part.media, is_voice=is_voice, key=key)
                 return await self._api.send(body, receipt=self._wire.receipt)
         choices = choices_of(delivery.parts)
-        body = self._wire.text(chat_id, await self._written(text), choices, key=key)
+        body = self._wire.text(place, await self._written(text), choices, key=key)
         return await self._api.send(body, receipt=self._wire.receipt)
 
     async def _written(self, text: str) -> str:
@@ -208,7 +239,7 @@ class MetaChannel:
 
     async def react(self, target: Target, platform_message_id: str, name: ReactionName) -> None:
         """React to a message, in place of the reaction before."""
-        body = self._wire.reaction(target.chat_id, platform_message_id, name)
+        body = self._wire.reaction(await self._place(target), platform_message_id, name)
         if body is not None:
             await self._api.post(body)
 

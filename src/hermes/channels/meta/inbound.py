@@ -44,12 +44,21 @@ class HeardMessage(msgspec.Struct, frozen=True):
     ids: tuple[str, ...]
 
 
+class IdChange(msgspec.Struct, frozen=True, kw_only=True):
+    """A person has other ids from now on; `id` is that of the message that tells it, `at` its time."""
+
+    id: str
+    at: str
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+
+
 class MetaCall(msgspec.Struct, frozen=True, kw_only=True):
-    """What one call holds; `same` are ids that are one person's."""
+    """What one call holds."""
 
     heard: tuple[HeardMessage, ...] = ()
     proofs: tuple[SendProof, ...] = ()
-    same: tuple[tuple[str, ...], ...] = ()
+    changes: tuple[IdChange, ...] = ()
 
 
 class CallReader(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,7 +99,7 @@ def read_whatsapp(body: bytes, reader: CallReader) -> MetaCall:
     """Return what a call of WhatsApp holds; messages of groups are none of ours."""
     heard: list[HeardMessage] = []
     proofs: list[SendProof] = []
-    same: list[tuple[str, ...]] = []
+    changes: list[IdChange] = []
     for value in _values(read_body(body), reader.own_id):
         proofs += _proofs(value)
         people = objects_at(value, "contacts")
@@ -99,11 +108,13 @@ def read_whatsapp(body: bytes, reader: CallReader) -> MetaCall:
             if not ids or text_at(message, "group_id"):
                 continue
             if "system" in message:
-                changed = (text_at(message, f"system.{name}") for name in ("wa_id", "user_id"))
-                same.append((*ids, *(canonical_id(one) for one in changed if one)))
+                told = (text_at(message, f"system.{name}") for name in ("wa_id", "user_id"))
+                after = tuple(canonical_id(one) for one in told if one)
+                named = {"id": text_at(message, "id"), "at": text_at(message, "timestamp")}
+                changes += [IdChange(**named, before=ids, after=after)] if after else []
             elif (event := _event(message, ids, name=name, reader=reader)) is not None:
                 heard.append(HeardMessage(event, ids))
-    return MetaCall(heard=tuple(heard), proofs=tuple(proofs), same=tuple(same))
+    return MetaCall(heard=tuple(heard), proofs=tuple(proofs), changes=tuple(changes))
 
 
 def _values(found: Json, own_id: str) -> Iterator[Json]:

@@ -239,6 +239,9 @@ def _shown_words(field: Schema) -> tuple[tuple[str, str], ...]:
     choices = choices_of(field)
     if not choices or field.get("type") == "array":
         return ()
+    # A press says the value in the person's name: a server must not have them use a command so.
+    if any(choice.lstrip().startswith("/") for choice in choices):
+        return ()
     titles = {value: word for word, value in _titles(field)}
     return tuple((titles.get(choice, choice), choice) for choice in choices)
 
