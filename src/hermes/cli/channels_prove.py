@@ -43,7 +43,10 @@ def proven(name: str, settings: Settings, home: Path, *, asks: bool) -> Platform
     if asks and not confirm("Is this the right one?", default=True):
         raise Refused("Nothing was written. Start again with the other credential.")
     if proof.invite:
-        out.print(Text(f"Add the bot to a place here: {clean(proof.invite)}"))
+        # The terminal may wrap it, but no line break is put into an address that is to be copied.
+        out.print(
+            Text(f"Add the bot to a server or a group: {clean(proof.invite)}"), soft_wrap=True
+        )
     return proof
 
 
