@@ -96,7 +96,7 @@ def _show_code(code: str) -> None:
 
 def _agreed(plan: tuple[str, ...], *, asks: bool) -> bool:
     out = error_console()
-    out.print("On the platform this is still to be done:")
+    out.print("Still to be done on the platform:")
     for does in plan:
         out.print(Text(clean(f"- {does}")))
     if not asks:
