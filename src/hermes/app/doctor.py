@@ -377,7 +377,7 @@ def _call_checks(tried: tuple[KeyTest, ...]) -> Iterator[Check]:
 def _proof_checks(proofs: tuple[PlatformProof, ...]) -> Iterator[Check]:
     for one in proofs:
         if one.problem is None:
-            invite = f"; add the bot to a place at {one.invite}" if one.invite else ""
+            invite = f"; add the bot to a server or a group at {one.invite}" if one.invite else ""
             said = f"{one.platform}: {one.shows.rstrip('.')}{invite}"
             yield Check(name="platform calls", status="ok", what=said)
         else:

@@ -165,9 +165,11 @@ def _says_one_of(sentence: str, pieces: str) -> bool:
 
 
 def _told(said: ApiAnswer) -> str:
-    """Return the code and the sentence, without a code that only repeats the status."""
-    code = "" if said.code == str(said.status) else said.code
-    return " ".join(word for word in (code, said.sentence) if word)
+    """Return the code and the sentence, without what only repeats the status or says that there is no code."""
+    status = str(said.status)
+    code = "" if said.code in (status, "0") else said.code
+    sentence = said.sentence.removeprefix(f"{status}: ")
+    return " ".join(word for word in (code, sentence) if word)
 
 
 def _called(platform: str, method: str) -> str:

@@ -43,7 +43,10 @@ def proven(name: str, settings: Settings, home: Path, *, asks: bool) -> Platform
     if asks and not confirm("Is this the right one?", default=True):
         raise Refused("Nothing was written. Start again with the other credential.")
     if proof.invite:
-        out.print(Text(f"Add the bot to a place here: {clean(proof.invite)}"))
+        # The terminal may wrap it, but no line break is put into an address that is to be copied.
+        out.print(
+            Text(f"Add the bot to a server or a group: {clean(proof.invite)}"), soft_wrap=True
+        )
     return proof
 
 
@@ -93,7 +96,7 @@ def _show_code(code: str) -> None:
 
 def _agreed(plan: tuple[str, ...], *, asks: bool) -> bool:
     out = error_console()
-    out.print("On the platform this is still to be done:")
+    out.print("Still to be done on the platform:")
     for does in plan:
         out.print(Text(clean(f"- {does}")))
     if not asks:

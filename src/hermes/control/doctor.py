@@ -6,7 +6,7 @@ are said whoever asked.
 
 import ipaddress
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import msgspec
@@ -220,11 +220,7 @@ def channel_checks(
     on = {name: one for name, one in settings.channels.items() if one.enabled}
     for name, chosen in on.items():
         place = settings_place(name)
-        lacks = [
-            row
-            for row in WELL_KNOWN.values()
-            if row.enables == platform_of(name) and not chosen.extra.get(row.key[-1])
-        ]
+        lacks = _missing_credential(name, chosen.extra) if name in problems else ()
         if platform_of(name) not in known:
             yield Check(
                 name="channels",
@@ -252,6 +248,13 @@ def channel_checks(
             yield Check(name="channels", status="ok", what=f"{name} can be connected")
     if not on:
         yield Check(name="channels", status="ok", what="the REST API and the web chat")
+
+
+# Any: the settings of a platform.
+def _missing_credential(channel: str, extra: Mapping[str, Any]) -> tuple[WellKnownVariable, ...]:
+    """Return the credential that a platform cannot do without; one with a choice says itself what it needs."""
+    rows = tuple(row for row in WELL_KNOWN.values() if row.enables == platform_of(channel))
+    return rows if len(rows) == 1 and not extra.get(rows[0].key[-1]) else ()
 
 
 def _variable(channel: str, row: WellKnownVariable) -> str:

@@ -96,6 +96,8 @@ class OutboxSender:
         self._passing = asyncio.Lock()
         self._ended: set[str] = set()
         self._paused_until = 0.0
+        # When the first of what only waits for a slot of its rate limit may be sent.
+        self._slot_at: float | None = None
         self._draining = False
         self._paused = False
         self._is_remembered = False
@@ -135,12 +137,16 @@ class OutboxSender:
             self._loop = asyncio.create_task(self._run(), name=f"outbox:{self._platform}")
 
     async def flush(self, within_s: float) -> None:
-        """Send what is due now, for at most `within_s`; what fails is retried later."""
+        """Send what is due now, for at most `within_s`; waits for rate limits, not for retries."""
         with suppress(TimeoutError, HermesError):
             async with asyncio.timeout(within_s):
+                await self._remember_sends()
                 await self._flush_once()
-                while running := {*self._chats.values(), *self._settles.values()}:
-                    await asyncio.wait(running)
+                while self.in_flight or self._slot_at is not None:
+                    if running := {*self._chats.values(), *self._settles.values()}:
+                        await asyncio.wait(running)
+                    elif self._slot_at is not None:
+                        await self._alarm.wait(max(0.0, self._slot_at - self._clock.now()))
                     await self._flush_once()
 
     async def _flush_once(self) -> None:
@@ -196,6 +202,7 @@ class OutboxSender:
 
     async def _pass(self) -> float:
         """Start everything that can start now; return how long there is nothing to do."""
+        self._slot_at = None
         if self._paused:
             return self._timing.idle_poll_s
         now = self._clock.now()
@@ -259,6 +266,7 @@ class OutboxSender:
                     slots.append(now + wait)
                 else:
                     self._own(self._chats, chat, record=record, work=self._serve(record))
+        self._slot_at = min(slots, default=None)
         open_until = self._gate.state.open_until
         reopens = [open_until] if soon and open_until is not None else []
         times = (*(record.next_at for record in soon), *reopens, *slots)

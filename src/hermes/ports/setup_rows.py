@@ -111,7 +111,7 @@ class SetupRows(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     `base` is the address that the calls begin with, `headers` go with each of them, and `hosts` are
     the platform's own hosts besides that of `base`. `invite` is an address at which an administrator
-    adds the bot to a place.
+    adds the bot to a server or a group.
     """
 
     steps: tuple[str, ...] = ()

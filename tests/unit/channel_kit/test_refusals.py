@@ -53,6 +53,16 @@ def told(error: DeliveryError | None) -> tuple[type[DeliveryError], FailureClass
     return type(error), error.failure, str(error)
 
 
+def test_an_error_names_the_status_once() -> None:
+    found = failure(401, {"error": {"code": 0, "message": "401: Unauthorized"}})
+
+    assert told(found) == (
+        DeliveryRejected,
+        FailureClass.UNAUTHORIZED,
+        "example: messages was refused (401 Unauthorized); set a new token",
+    )
+
+
 def test_a_row_says_what_follows_and_what_to_do() -> None:
     found = failure(400, {"error": {"code": 131047, "message": "Re-engagement\nmessage"}})
 

@@ -83,6 +83,11 @@ NEAR: Mapping[str, tuple[str, ...]] = {
 }
 # What is asked once the settings are written: Enter agrees.
 AFTER: Mapping[str, tuple[str, ...]] = {"discord": ("Do it now?",)}
+# The address at which the bot is invited; it can be copied as a whole.
+INVITES: Mapping[str, str] = {
+    "discord": "https://discord.com/oauth2/authorize?client_id=100000000000000002"
+    "&scope=bot%20applications.commands&permissions=274878008384"
+}
 
 
 @pytest.fixture
@@ -128,6 +133,7 @@ def test_a_person_is_walked_through_to_the_end(
     assert terminal.end() == 0, terminal.plain()
     said = terminal.plain()
     assert ".env as" not in said
+    assert INVITES.get(name, "") in said
     kept = written(home, name)
     if name == "webhook":
         mine = kept["routes"]["my-ci"]

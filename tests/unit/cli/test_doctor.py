@@ -223,6 +223,30 @@ def test_a_platform_without_its_credential_or_its_channel_fails(doctor):
     assert found(checks, "channels", "fail")[-1]["fix"].startswith("set TELEGRAM_BOT_TOKEN")
 
 
+@pytest.mark.req("W7")
+def test_a_platform_with_a_choice_of_credentials_needs_only_one(doctor):
+    secret = "0123456789abcdef0123456789abcdef"
+    _, checks = doctor(
+        HERMES_SERVER__PORT="0",
+        HERMES_WHATSAPP__PROVIDER="360dialog",
+        WHATSAPP_360DIALOG_API_KEY="a-key",
+        WHATSAPP_360DIALOG_WEBHOOK_SECRET=secret,
+        HERMES_MATRIX__ENABLED="true",
+        MATRIX_HOMESERVER="https://matrix.example.org",
+        MATRIX_USER_ID="@hermes:example.org",
+        MATRIX_PASSWORD="a-password",
+        HERMES_INSTAGRAM__ENABLED="true",
+    )
+
+    assert {one["what"] for one in found(checks, "channels", "ok")} >= {
+        "whatsapp can be connected",
+        "matrix can be connected",
+    }
+    assert [one["what"] for one in found(checks, "channels", "fail")] == [
+        "platforms.instagram is enabled, but has no access_token"
+    ]
+
+
 @pytest.mark.req("W7", "W2")
 def test_a_channel_that_cannot_be_made_fails_with_the_reason(doctor, home):
     plugin = home / "broken"

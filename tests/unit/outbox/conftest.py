@@ -68,8 +68,8 @@ class Bench:
             self.sender.wake()
         return name
 
-    async def start(self) -> OutboxSender:
-        """Start a sender, as the first or as the next process."""
+    def make_sender(self) -> OutboxSender:
+        """Make the sender of this process, which does not run yet."""
         self.sender = OutboxSender(
             self.channel,
             self.store,
@@ -81,9 +81,14 @@ class Bench:
             screens=self.screens,
             long=self.long,
         )
-        self.sender.start()
-        await settle()
         return self.sender
+
+    async def start(self) -> OutboxSender:
+        """Start a sender, as the first or as the next process."""
+        sender = self.make_sender()
+        sender.start()
+        await settle()
+        return sender
 
     async def crash(self) -> None:
         """End the process as it stands and start the next one."""

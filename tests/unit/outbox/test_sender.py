@@ -349,3 +349,28 @@ async def test_a_reply_in_chunks_is_known_by_the_message_of_its_first(bench) -> 
 
     assert len(channel.posts) == 2
     assert bench.row("long").platform_message_id == next(iter(channel.posts))
+
+
+@pytest.mark.req("W27")
+async def test_a_flush_waits_for_the_rate_limits_of_the_chat(bench) -> None:
+    bench.platform(chat_gap_s=1.0)
+    bench.reply("first")
+    bench.reply("second")
+    flushing = asyncio.create_task(bench.make_sender().flush(60.0))
+
+    await bench.time.pass_by(0.9)
+    assert bench.channel.texts("c1") == []
+    await bench.time.pass_by(2.0)
+
+    await flushing
+    assert bench.channel.texts("c1") == ["first", "second"]
+
+
+@pytest.mark.req("W27")
+async def test_a_flush_leaves_a_retry_to_the_next_process(bench) -> None:
+    bench.channel.fail("send", DOWN)
+    bench.reply("refused")
+
+    await bench.make_sender().flush(60.0)
+
+    assert bench.states("refused") == ["retry"]
