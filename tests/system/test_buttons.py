@@ -152,3 +152,27 @@ async def test_killed_between_press_and_answer_there_is_one_result(
             "Approved.",
             f"#1 {PAID}",
         )
+
+
+@everywhere
+@pytest.mark.req("J9", "J18")
+async def test_killed_before_it_knows_that_its_question_is_there_a_press_counts(
+    tmp_path: Path, platform: str
+) -> None:
+    async with button_town(tmp_path, platform) as here:
+        async with here.gateway(HERMES_FAILPOINTS="store.delivery_chunk_sent.before") as live:
+            await here.say(PAY)
+            question = await here.question()
+            await asyncio.wait_for(live.process.wait(), 20)
+        approve, _ = here.buttons(question)
+        pressed = asyncio.create_task(here.press(question, approve))
+
+        async with here.gateway(HERMES_OUTBOX__SETTLE_AFTER_S="3") as live:
+            await asyncio.wait_for(pressed, 20)
+            await here.until(lambda: f"#1 {PAID}" in here.texts())
+            await here.until(lambda: here.labels(question) == [])
+            await live.settled()
+        assert here.paid() == ["bob"]
+        assert here.now(question).endswith("\n\n→ Approve")
+        assert sorted(here.texts())[:2] == [f"#1 {PAID}", "Approved."]
+        assert len(here.posts()) == 3
