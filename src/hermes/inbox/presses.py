@@ -67,6 +67,7 @@ class Presses:
         if not (await self._admission(event)).is_in:
             # The turn tells strangers how they are let in.
             return _refused(event, pressed, _OTHERS)
+        await self._settle(offer, pressed)
         problem = await self._problem(offer, event.source)
         if problem is not None:
             return _refused(event, pressed, problem)
@@ -77,6 +78,20 @@ class Presses:
             return ReadPress(said)
         is_asked = offer.who == event.source.sender_name
         return ReadPress(said, Press(offer.id, int(number)), offer.lane if is_asked else None)
+
+    async def _settle(self, offer: Offer, pressed: PressedChoice) -> None:
+        """Note that a question is there although its call was lost: its button was pressed."""
+        if offer.is_posted or not pressed.message_id:
+            return
+        await self._store.outbox.arrived(
+            offer.delivery,
+            platform=offer.platform,
+            # Buttons are only under a question that is one message.
+            chunk=0,
+            is_fresh=offer.is_fresh,
+            platform_message_id=pressed.message_id,
+            at=self._clock.now(),
+        )
 
     async def _problem(self, offer: Offer, source: Source) -> str | None:
         """Return why a person's press does nothing; None if it counts."""

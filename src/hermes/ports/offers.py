@@ -17,7 +17,8 @@ OfferEnd = Literal["chosen", "approved", "denied", "expired"]
 class Offer(msgspec.Struct, frozen=True, kw_only=True):
     """An offer as the store knows it: where it was made, and which message pressed it.
 
-    `says` is None once its person was erased.
+    `says` is None once its person was erased. Its delivery `is_posted` once the platform's id of the
+    message is known, and `is_fresh` if it was sent as a new message instead of an edit.
     """
 
     id: str
@@ -29,6 +30,9 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
     expires_at: float
     subject: str | None = None
     chosen_by: str | None = None
+    delivery: str = ""
+    is_posted: bool = True
+    is_fresh: bool = False
 
 
 class PostChange(msgspec.Struct, frozen=True, kw_only=True):

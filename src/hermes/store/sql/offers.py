@@ -74,6 +74,9 @@ class SqlOffers:
             expires_at=row[5],
             subject=row[6],
             chosen_by=row[7],
+            delivery=row[9],
+            is_posted=bool(row[10]),
+            is_fresh=bool(row[11]),
         )
 
     async def changes(self, platform: str, now: float, *, limit: int) -> tuple[PostChange, ...]:

@@ -114,13 +114,17 @@ class SlackPeople(Site):
         await self._interact("slash_commands", fields, fields)
 
     async def press(self, said: PersonMessage) -> None:
-        """Press a button whose value is the text, as a person: under `reply_to`, or of another app."""
+        """Press a button whose value is the text, as a person: under `reply_to`, or of another app.
+
+        A screen may show a button that is there no more.
+        """
         ts = self._ts_of(said.reply_to or "") or self.town.ids.make("message")
         values = {"ts": ts, "at": said.id or self.town.ids.make("message"), **self._acted(said)}
-        values |= {"action": "answer", "label": said.text}
+        values |= {"action": "answer", "label": said.text, "thread": None}
         if said.reply_to is not None:
             button = self._button(said.reply_to, said.text)
             values |= {"action": button["action_id"], "label": button["text"]["text"]}
+            values["thread"] = self.town.find(values["channel"], ts).thread
         payload = self.event("press", **values)
         form = {"payload": msgspec.json.encode(payload).decode()}
         await self._interact("interactive", payload, form)
@@ -135,7 +139,8 @@ class SlackPeople(Site):
     def _button(self, message_id: str, value: str) -> Json:
         """Return the button with a value under a message of the bot."""
         chat, _, ts = message_id.partition(":")
-        blocks = self.town.find_own(chat, ts).more.get("blocks") or []
+        message = self.town.find_own(chat, ts)
+        blocks = [*(message.more.get("blocks") or ()), *message.more.get("blocks_before", ())]
         under = [one for block in blocks for one in block.get("elements", ())]
         found: Json = next(one for one in under if one["value"] == value)
         return found

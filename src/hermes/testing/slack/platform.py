@@ -109,6 +109,7 @@ class SlackStandIn(SlackPeople):
         message = self._own(call)
         _check_content(call)
         self.town.edit(message, call.get("text", message.text))
+        message.more["blocks_before"] = message.more.get("blocks") or []
         kept = ("blocks", "metadata")
         message.more |= {name: call[name] for name in kept if name in call.params}
         return {"channel": message.chat, "ts": message.id, "text": message.text}

@@ -5,8 +5,9 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
 ON CONFLICT (id) DO NOTHING;
 
 -- name: get
--- An offer, the chat where it was made, and whose it is.
-SELECT offers.platform, chat_id, lane, who, offers.body, expires_at, subject, chosen_by, person_id
+-- An offer, the chat where it was made, whose it is, and what is known of the message with it.
+SELECT offers.platform, chat_id, lane, who, offers.body, expires_at, subject, chosen_by, person_id, delivery,
+    platform_message_id IS NOT NULL, (fresh = 1 OR coalesce(failure, '') = 'edit_rejected')
 FROM offers JOIN outbox ON outbox.id = offers.delivery WHERE offers.id = ?1;
 
 -- name: press

@@ -1,0 +1,178 @@
+"""Buttons and reactions on a live gateway, on Telegram, Slack and Discord: pressed by whom, how often, when."""
+
+import asyncio
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.system.button_town import LAB, PAY, ButtonTown, button_town
+
+everywhere = pytest.mark.parametrize("platform", ["telegram", "slack", "discord"])
+PAID = f"{PAY} -> paid bob"
+ANSWERED = "That was answered already."
+
+
+async def ends(here: ButtonTown, end: str, *, chat: str = "ada") -> None:
+    """Wait until the only question of a chat shows how it ended, without buttons."""
+    (question,) = [post for post in here.posts(chat) if "May I run" in post.text]
+    await here.until(lambda: here.now(question, chat).endswith(f"\n\n→ {end}"), chat)
+    assert here.labels(question, chat) == []
+
+
+@everywhere
+@pytest.mark.req("J9")
+async def test_in_a_group_the_admin_presses_and_everybody_else_is_told(
+    tmp_path: Path, platform: str
+) -> None:
+    async with button_town(tmp_path, platform) as here, here.gateway():
+        await here.say(PAY, chat=LAB)
+        question = await here.question(chat=LAB)
+        approve, deny = here.buttons(question, LAB)
+        assert (approve.label, deny.label) == ("Approve", "Deny")
+
+        # when the person who asked presses, and another member
+        before = here.posts(LAB)
+        await here.press(question, approve, user="ada", chat=LAB)
+        await here.press(question, approve, user="bob", chat=LAB)
+        refusal = "in groups only admins may approve; add yourself to approvals.admins"
+        await here.told(refusal, refusal, chat=LAB, after=before)
+        assert here.labels(question, LAB) == ["Approve", "Deny"]
+        assert here.paid() == []
+
+        # when an admin presses
+        before = here.posts(LAB)
+        await here.press(question, approve, user="root", chat=LAB)
+        await here.told("Approved.", f"#1 [Ada] {PAID}", chat=LAB, after=before)
+        await ends(here, "Approve", chat=LAB)
+
+        # when somebody still presses what a screen shows
+        before = here.posts(LAB)
+        await here.press(question, deny, user="root", chat=LAB)
+        await here.told(ANSWERED, chat=LAB, after=before)
+        assert here.paid() == ["bob"]
+        assert len({post.thread for post in here.posts(LAB)}) == 1
+        assert here.desk.site.rejections == ()
+
+
+@everywhere
+@pytest.mark.req("J9", "W6")
+async def test_the_press_of_a_stranger_does_nothing(tmp_path: Path, platform: str) -> None:
+    async with button_town(tmp_path, platform) as here:
+        known = ", ".join(f'"{here.user(name)}"' for name in ("ada", "root"))
+        rules = f'{{"{platform}": {{"allow_from": [{known}]}}}}'
+        async with here.gateway(HERMES_ACCESS__PLATFORMS=rules):
+            await here.say(PAY, chat=LAB)
+            question = await here.question(chat=LAB)
+            approve, _ = here.buttons(question, LAB)
+
+            before = here.posts(LAB)
+            await here.press(question, approve, user="eve", chat=LAB)
+            await here.until(lambda: len(here.posts(LAB)) > len(before), LAB)
+            (told,) = here.texts(LAB)[1:]
+            assert told == "I answer only people I know. Write to me in a direct chat first."
+            assert here.paid() == []
+
+            before = here.posts(LAB)
+            await here.press(question, approve, user="root", chat=LAB)
+            await here.told("Approved.", f"#1 [Ada] {PAID}", chat=LAB, after=before)
+            assert here.paid() == ["bob"]
+
+
+@everywhere
+@pytest.mark.req("J9")
+async def test_two_presses_at_once_run_the_tool_once(tmp_path: Path, platform: str) -> None:
+    async with button_town(tmp_path, platform) as here, here.gateway():
+        await here.say(PAY)
+        question = await here.question()
+        approve, _ = here.buttons(question)
+
+        before = here.posts()
+        await asyncio.gather(*[here.press(question, approve) for _ in range(3)])
+
+        await here.told("Approved.", ANSWERED, ANSWERED, f"#1 {PAID}", after=before)
+        await ends(here, "Approve")
+        assert here.paid() == ["bob"]
+        assert here.desk.site.rejections == ()
+
+
+@everywhere
+@pytest.mark.req("J9")
+async def test_a_press_after_the_time_is_over_is_told_so(tmp_path: Path, platform: str) -> None:
+    async with (
+        button_town(tmp_path, platform) as here,
+        here.gateway(HERMES_APPROVALS__EXPIRE_AFTER_S="1"),
+    ):
+        await here.say(PAY)
+        question = await here.question()
+        approve, _ = here.buttons(question)
+        await ends(here, "Nobody answered in time.")
+
+        before = here.posts()
+        await here.press(question, approve)
+
+        late = "That came too late: the time for an answer is over."
+        await here.until(lambda: late in here.texts())
+        assert here.paid() == []
+        assert here.desk.site.rejections == ()
+        assert len(here.posts()) <= len(before) + 2
+
+
+# After the press is kept, before its decision, after it, and before the tool's answer.
+KILLS = ["store.accept.after", "store.decide.before", "store.decide.after", "store.commit.before:2"]
+
+
+@everywhere
+@pytest.mark.parametrize("kill", KILLS)
+@pytest.mark.req("J9", "J18")
+async def test_killed_between_press_and_answer_there_is_one_result(
+    tmp_path: Path, platform: str, kill: str
+) -> None:
+    async with button_town(tmp_path, platform) as here:
+        # given a gateway that dies after its question, and one that dies at the press
+        async with here.gateway() as live:
+            await here.say(PAY)
+            question = await here.question()
+            await live.settled()
+            await live.stop(signal.SIGKILL)
+        async with here.gateway(HERMES_FAILPOINTS=kill) as live:
+            (approve, _) = here.buttons(question)
+            pressed = asyncio.create_task(here.press(question, approve))
+            await asyncio.wait_for(live.process.wait(), 20)
+
+        async with here.gateway() as live:
+            await asyncio.wait_for(pressed, 20)
+            await here.until(lambda: any(text.startswith(f"#1 {PAID}") for text in here.texts()))
+            await ends(here, "Approve")
+            await live.settled()
+        assert here.paid() == ["bob"]
+        asked, approved, answer = here.texts()
+        assert (asked[:9], approved, answer.split("\n")[0]) == (
+            "May I run",
+            "Approved.",
+            f"#1 {PAID}",
+        )
+
+
+@everywhere
+@pytest.mark.req("J9", "J18")
+async def test_killed_before_it_knows_that_its_question_is_there_a_press_counts(
+    tmp_path: Path, platform: str
+) -> None:
+    async with button_town(tmp_path, platform) as here:
+        async with here.gateway(HERMES_FAILPOINTS="store.delivery_chunk_sent.before") as live:
+            await here.say(PAY)
+            question = await here.question()
+            await asyncio.wait_for(live.process.wait(), 20)
+        approve, _ = here.buttons(question)
+        pressed = asyncio.create_task(here.press(question, approve))
+
+        async with here.gateway(HERMES_OUTBOX__SETTLE_AFTER_S="3") as live:
+            await asyncio.wait_for(pressed, 20)
+            await here.until(lambda: f"#1 {PAID}" in here.texts())
+            await here.until(lambda: here.labels(question) == [])
+            await live.settled()
+        assert here.paid() == ["bob"]
+        assert here.now(question).endswith("\n\n→ Approve")
+        assert sorted(here.texts())[:2] == [f"#1 {PAID}", "Approved."]
+        assert len(here.posts()) == 3
