@@ -13,11 +13,7 @@ class OpcodeSocket(ResumableSocket):
     """
 
     def __init__(
-        self,
-        *,
-        heartbeat_s: float,
-        refuse: Callable[[Json], int],
-        ready: Callable[[str], Json],
+        self, refuse: Callable[[Json], int], ready: Callable[..., Json], *, heartbeat_s: float
     ) -> None:
         super().__init__(self._greet, self._take)
         self.identified: list[Json] = []
@@ -55,7 +51,9 @@ class OpcodeSocket(ResumableSocket):
             return
         self.forget()
         self.session = f"session{len(self.identified)}"
-        self.frames.append({"op": 0, "t": "READY", "s": 1, "d": self._ready_of(self.session)})
+        self.frames.append(
+            {"op": 0, "t": "READY", "s": 1, "d": self._ready_of(session=self.session)}
+        )
         await self.send(connection, self.frames[0])
         connection.is_ready = True
         await self.notify()

@@ -1,11 +1,10 @@
 """The QQ channel: the gateway or signed webhook calls in, the HTTP API out.
 
-Fits `PushChannel`, `GlancingChannel`, `LiveChannel`, `ProbingChannel`, `MeasuringChannel` and
+Fits `PushChannel`, `WebhookChannel`, `LiveChannel`, `ProbingChannel`, `MeasuringChannel` and
 `MediaChannel`. A reply carries the message that it answers and a number made of its key, and QQ refuses
 the same pair a second time: that is how a repeated send is one message.
 """
 
-from collections.abc import Mapping
 from typing import Final
 
 import msgspec
@@ -38,6 +37,7 @@ from hermes.errors import (
     DeliveryRejected,
     DeliveryUnknown,
     FailureClass,
+    NotFound,
 )
 from hermes.http.json_body import json_response
 from hermes.message.event import MessageEvent
@@ -181,12 +181,10 @@ class QqChannel:
         if error.credential:
             self._life.end(final_error(error, setting=_SECRET))
 
-    def glance(self, headers: Mapping[str, str], *, path: str) -> None:
-        """Raise for a call that is unsigned, or not recent."""
-        self._door.glance(headers, path=path)
-
     async def webhook(self, request: HttpRequest) -> HttpResponse:
         """Handle one event that QQ sends by HTTP, or its check of the address."""
+        if self._given["mode"] != "webhook":
+            raise NotFound("qq: messages come in by the gateway here; set platforms.qq.mode")
         return await self._door.answer(request)
 
     async def send(self, delivery: Delivery) -> Receipt:

@@ -5,13 +5,9 @@ from typing import Any
 import msgspec
 
 from hermes.channel_kit.ed25519 import public_key_of
-from hermes.channel_kit.proof import sign
-from hermes.plugins.manifest import load_manifest
-from hermes.ports.channel import HttpRequest
-from hermes.ports.channel_rows import ProofRow
 from hermes.ports.clock import Clock
 from hermes.testing.call_rules import Json
-from hermes.testing.event_delivery import PushRow, SignedPush
+from hermes.testing.event_delivery import PushRow, SignedPush, proof_signer
 from hermes.testing.opcode_socket import OpcodeSocket
 from hermes.testing.site import Site, load_platform
 from hermes.testing.stand_in import PersonMessage
@@ -30,31 +26,13 @@ class DiscordPeople(Site):
         self.mode = mode
         self.may_read_content = True
         self.public_key = public_key_of(_KEY)
-        self.sockets = OpcodeSocket(heartbeat_s=heartbeat_s, refuse=self._refuse, ready=self._ready)
-        self.push = SignedPush(PushRow(tries=1), _signed, clock=self.clock)
+        ready = self._ready
+        self.sockets = self.own(OpcodeSocket(self._refuse, ready, heartbeat_s=heartbeat_s))
+        proof = proof_signer("hermes.channels.discord", _KEY)
+        self.push = self.own(SignedPush(PushRow(tries=1), proof, clock=self.clock))
         # The channel of each thread, and the answers to interactions by their token.
         self.parents: dict[str, str] = {}
         self.answers: dict[str, Json | None] = {}
-
-    @property
-    def identified(self) -> list[Json]:
-        """What each session was begun with."""
-        return self.sockets.identified
-
-    @property
-    def rejections(self) -> tuple[str, ...]:
-        """Every refusal because the caller broke a rule, with the rule."""
-        return (*super().rejections, *self.sockets.rejections, *self.push.rejections)
-
-    async def stop(self) -> None:
-        """Close every connection."""
-        await self.push.close()
-        await self.sockets.close()
-        await super().stop()
-
-    def point_at(self, webhook_url: str) -> None:
-        """Send interactions to this endpoint."""
-        self.push.url = webhook_url
 
     def happen(self, said: PersonMessage) -> tuple[str, list[Json]]:
         """Write as a person."""
@@ -188,11 +166,5 @@ class DiscordPeople(Site):
         return 4014 if told["intents"] & _CONTENT and not self.may_read_content else 0
 
     def _ready(self, session: str) -> Json:
-        ready: Json = self.event("ready", session=session, resume=self.url.replace("http", "ws", 1))
+        ready: Json = self.event("ready", session=session)
         return ready | {"user": self.user(ready["me"])}
-
-
-def _signed(call: HttpRequest, now: float) -> HttpRequest:
-    row = load_manifest("hermes.channels.discord").webhook
-    proof = row.proof if row is not None else None
-    return sign(proof or ProofRow(kind="ed25519", at="", secret=""), call, secret=_KEY, now=now)

@@ -9,22 +9,18 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Literal
 
 import msgspec
 from aiohttp import web
 
-from hermes.channel_kit.proof import sign
-from hermes.plugins.manifest import load_manifest
-from hermes.ports.channel import HttpRequest
-from hermes.ports.channel_rows import ProofRow
 from hermes.ports.clock import Clock
 from hermes.testing.call_rules import Json, SiteRefusal
-from hermes.testing.event_delivery import PushRow, SignedPush
+from hermes.testing.event_delivery import PushRow, SignedPush, proof_signer
 from hermes.testing.opcode_socket import OpcodeSocket
 from hermes.testing.site import Site, SiteCall, load_platform
 from hermes.testing.stand_in import PersonMessage
-from hermes.testing.town import TownMessage
 
 _ADDRESS = re.compile(r"https?://|\b[a-z0-9-]+\.(?:com|net|org|cn|io|dev|ai|app)\b", re.IGNORECASE)
 _SECONDS = {"dm": 3600.0, "group": 300.0}
@@ -43,12 +39,12 @@ class QqStandIn(Site):
     ) -> None:
         super().__init__(load_platform("hermes.testing.qq"), clock=clock)
         self.mode = mode
-        self.sockets = OpcodeSocket(heartbeat_s=heartbeat_s, refuse=self._refuse, ready=self._ready)
-        self.push = SignedPush(PushRow(tries=3), self.signed, clock=self.clock)
+        ready = partial(self.event, "ready")
+        self.sockets = self.own(OpcodeSocket(self._refuse, ready, heartbeat_s=heartbeat_s))
+        proof = proof_signer("hermes.channels.qq", self.rows.names["secret"])
+        self.push = self.own(SignedPush(PushRow(tries=3), proof, clock=self.clock))
         self.may_markdown = False
         self.may_write_unasked = True
-        self.concurrency = 1
-        self.issued = 0
         self._pairs: set[tuple[str, int]] = set()
         self._replies: Counter[str] = Counter()
 
@@ -58,29 +54,6 @@ class QqStandIn(Site):
         names = self.rows.names
         told = {"app_id": names["app"], "app_secret": names["secret"], "mode": self.mode}
         return {**told, "base_url": self.url, "token_url": self.url}
-
-    @property
-    def rejections(self) -> tuple[str, ...]:
-        """Every refusal because the caller broke a rule, with the rule."""
-        return (*super().rejections, *self.sockets.rejections, *self.push.rejections)
-
-    async def stop(self) -> None:
-        """Close every connection."""
-        await self.push.close()
-        await self.sockets.close()
-        await super().stop()
-
-    def point_at(self, webhook_url: str) -> None:
-        """Send events to this address."""
-        self.push.url = webhook_url
-
-    def signed(self, call: HttpRequest, now: float) -> HttpRequest:
-        """Return a call as QQ signs it."""
-        row = load_manifest("hermes.channels.qq").webhook
-        proof = (row.proof if row is not None else None) or ProofRow(
-            kind="ed25519", at="", secret=""
-        )
-        return sign(proof, call, secret=self.rows.names["secret"], now=now)
 
     def happen(self, said: PersonMessage) -> tuple[str, list[Json]]:
         """Write as a person: alone with the bot under the openid of the chat, in a group under one's own."""
@@ -94,15 +67,12 @@ class QqStandIn(Site):
             "message",
             id=name,
             text=f" {said.text}" if is_group and said.mentions else said.text,
-            at=datetime.fromtimestamp(message.at, UTC).isoformat(),
+            at=_time(message.at),
             user=user,
             name=said.user_name,
             is_bot=said.is_bot,
             mentions=[],
-            files=[
-                self.event("file", id=it.id, name=it.name, mime=it.mime, size=it.size)
-                for it in files
-            ],
+            files=[self.event("file", **msgspec.structs.asdict(it)) for it in files],
             **({"group": chat, "member": user} if is_group else {"direct": user}),
         )
         kind = ("GROUP_AT_" if said.mentions else "GROUP_") if is_group else "C2C_"
@@ -119,30 +89,12 @@ class QqStandIn(Site):
         is_known = told["token"] == f"QQBot {self.tokens['bot']}" and not self.is_revoked
         return 0 if is_known else 4004
 
-    def _ready(self, session: str) -> Json:
-        ready: Json = self.event("ready", session=session)
-        return ready
-
-    async def on_socket(self, call: SiteCall) -> web.StreamResponse:
-        """Serve a connection of the gateway."""
-        return await self.sockets.serve(call.request)
-
-    def on_gateway(self, _call: SiteCall) -> Json:
-        """Return where a session begins."""
-        limit = {"total": 1000, "remaining": 999, "reset_after": 86400000}
-        limit["max_concurrency"] = self.concurrency
-        url = self.url.replace("http", "ws", 1) + "/websocket"
-        return {"url": url, "shards": 1, "session_start_limit": limit}
-
     def on_issue(self, call: SiteCall) -> Json:
         """Issue a token."""
         names = self.rows.names
-        if (call["appId"], call["clientSecret"]) != (
-            names["app"],
-            names["secret"],
-        ) or self.is_revoked:
+        shown = (call["appId"], call["clientSecret"])
+        if self.is_revoked or shown != (names["app"], names["secret"]):
             raise SiteRefusal("wrong_secret")
-        self.issued += 1
         return {"access_token": self.tokens["bot"], "expires_in": "7200"}
 
     def on_upload(self, call: SiteCall) -> Json:
@@ -165,7 +117,7 @@ class QqStandIn(Site):
         message = self.town.post(
             chat.id, self.rows.names["bot"], text=text, is_own=True, files=files
         )
-        return {"id": message.id, "timestamp": datetime.fromtimestamp(message.at, UTC).isoformat()}
+        return {"id": message.id, "timestamp": _time(message.at)}
 
     def _content(self, call: SiteCall) -> tuple[str, list[Any]]:
         kind, text = call.get("msg_type", 0), call.get("content", "")
@@ -183,7 +135,7 @@ class QqStandIn(Site):
         return text, [] if info is None else [self.town.files[info]]
 
     def _check_reply(self, call: SiteCall, chat: str, seconds: float) -> None:
-        answered: TownMessage | None = self.town.messages.get(chat, {}).get(call["msg_id"])
+        answered = self.town.messages.get(chat, {}).get(call["msg_id"])
         pair = (call["msg_id"], call.get("msg_seq", 1))
         if answered is None or answered.is_own:
             raise SiteRefusal("unknown_message", "msg_id")
@@ -198,7 +150,8 @@ class QqStandIn(Site):
 
     def on_download(self, call: SiteCall) -> web.Response:
         """Return the bytes of a file."""
-        file = self.town.files.get(call["file"])
-        if file is None or file.data is None or "Authorization" in call.request.headers:
-            raise SiteRefusal("no_such_file")
-        return web.Response(body=file.data, content_type=file.mime)
+        return self.send_file(call["file"] * ("Authorization" not in call.request.headers))
+
+
+def _time(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat()
