@@ -29,6 +29,7 @@ TOLD_WITH = {"messenger": "instagram"}
 # What a channel may do without, and why.
 EXCUSED = {
     ("discord", "format.py"): "its Markdown is rows of the manifest",
+    ("qq", "format.py"): "its Markdown is rows of the manifest",
     ("webhook", "format.py"): "machines read Markdown as it is written",
     ("webhook", "client.py"): "it makes one call, through the one client",
     ("meta", "format.py"): "the rows of its manifests write its formats",

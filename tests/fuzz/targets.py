@@ -11,14 +11,14 @@ import msgspec
 
 from hermes.channel_kit.bodies import decode as decode_body
 from hermes.channel_kit.bodies import decode_form
+from hermes.channel_kit.opcode_gateway import GatewayFrame
 from hermes.channel_kit.proof import check_proof
-from hermes.channels.discord.gateway import GatewayWire
+from hermes.channels.discord.gateway import gateway_wire
 from hermes.channels.discord.inbound import Me as DiscordMe
 from hermes.channels.discord.inbound import interaction_event as discord_interaction
 from hermes.channels.discord.inbound import message_event as discord_message
 from hermes.channels.discord.inbound import reaction_event as discord_reaction
 from hermes.channels.discord.wire import WireChannel as DiscordPlace
-from hermes.channels.discord.wire import WireFrame as DiscordFrame
 from hermes.channels.discord.wire import WireInteraction as DiscordInteraction
 from hermes.channels.discord.wire import WireMessage as DiscordMessage
 from hermes.channels.discord.wire import WireReaction as DiscordReaction
@@ -123,9 +123,9 @@ def discord(data: bytes) -> None:
 
 def _discord_frame(data: bytes) -> None:
     # The address alone is asked for; nothing that is read here needs the API.
-    wire = GatewayWire(None, token="t", user_id="1", reads_content=True, events=frozenset({"X"}))  # type: ignore[arg-type]
+    wire = gateway_wire(None, token="t", user_id="1", reads_content=True, events=frozenset({"X"}))  # type: ignore[arg-type]
     wire.read(data)
-    held = bytes(decode_body(data, DiscordFrame, platform="discord").d)
+    held = bytes(decode_body(data, GatewayFrame, platform="discord").d)
     for reader in (_discord_interaction, _discord_message, _discord_reaction):
         try:
             reader(held)

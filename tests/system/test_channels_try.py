@@ -201,5 +201,5 @@ async def test_a_platform_that_is_not_there_is_an_error(
     assert (process.returncode, told.decode()) == (
         1,
         f"hermes: there is no platform {name!r} to try: {guess}"
-        "expected one of discord, email, instagram, irc, matrix, messenger, slack, sms, telegram, webhook, whatsapp\n",
+        "expected one of discord, email, instagram, irc, matrix, messenger, qq, slack, sms, telegram, webhook, whatsapp\n",
     )

@@ -115,7 +115,7 @@ async def test_a_killed_gateway_goes_on_and_loses_and_doubles_nothing(tmp_path: 
             await here.until("bob", ["#1 meanwhile"])
             await here.until("ada", ["#1 before [[slow:0.5]]"])
 
-        assert len(here.discord.identified) == 1
+        assert len(here.discord.sockets.identified) == 1
         assert here.discord.rejections == ()
 
 

@@ -108,6 +108,8 @@ WELL_KNOWN: Mapping[str, WellKnownVariable] = {
             )
             for name in ("auth_token", "account_sid", "sender")
         ),
+        WellKnownVariable("QQ_APP_SECRET", ("platforms", "qq", "extra", "app_secret"), "qq"),
+        WellKnownVariable("QQ_APP_ID", ("platforms", "qq", "extra", "app_id")),
         WellKnownVariable("EMAIL_PASSWORD", ("platforms", "email", "extra", "password"), "email"),
         WellKnownVariable("EMAIL_ADDRESS", ("platforms", "email", "extra", "address")),
         WellKnownVariable("EMAIL_IMAP_HOST", ("platforms", "email", "extra", "imap_host")),
@@ -164,6 +166,7 @@ PLATFORM_NAMES = frozenset(
         "wecom",
         "weixin",
         "bluebubbles",
+        "qq",
         "qqbot",
         "yuanbao",
         "teams",

@@ -9,22 +9,24 @@ import inspect
 import re
 import tomllib
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import partial
 from importlib import resources
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeVar
 
 import msgspec
 from aiohttp import web
 
 from hermes.ports.clock import Clock, SystemClock
 from hermes.testing.call_rules import CallRules, Json, Kinds, SiteRefusal, Upload, fill
+from hermes.testing.event_delivery import EventSocket, SignedPush
 from hermes.testing.loopback import HttpLoopback, lose
 from hermes.testing.stand_in import Fault, FaultKind, PersonMessage, Post, no_rejections, take_fault
 from hermes.testing.town import Town, TownMessage
 
 # The faults that come after the effect of a call.
 AFTER: frozenset[FaultKind] = frozenset({"reset_after", "hang", "garbage"})
+Part = TypeVar("Part", bound=SignedPush | EventSocket)
 _FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 
 
@@ -162,6 +164,8 @@ class Site:
         self._sent: dict[str, deque[float]] = {}
         self._released = asyncio.Event()
         self._http = HttpLoopback()
+        self._parts: list[SignedPush | EventSocket] = []
+        self._aside: set[asyncio.Task[Any]] = set()
 
     @property
     def port(self) -> int:
@@ -179,6 +183,10 @@ class Site:
         return f"http://127.0.0.1:{self.port}"
 
     @property
+    def _names(self) -> Json:
+        return {**self.rows.names, "url": self.url, "ws": self.url.replace("http", "ws", 1)}
+
+    @property
     def calls(self) -> list[str]:
         """The names of all calls."""
         return [name for name, _ in self.log]
@@ -186,7 +194,13 @@ class Site:
     @property
     def rejections(self) -> tuple[str, ...]:
         """Every refusal because the caller broke a rule, with the rule."""
-        return tuple(self._rejections)
+        told = (one for part in self._parts for one in part.rejections)
+        return (*self._rejections, *told)
+
+    def own(self, part: Part) -> Part:
+        """Return a part whose rejections count as the platform's, and that ends with it."""
+        self._parts.append(part)
+        return part
 
     async def start(self, port: int = 0) -> None:
         """Listen; again on the same port as before."""
@@ -200,10 +214,24 @@ class Site:
     async def stop(self) -> None:
         """Close every connection."""
         self._released.set()
+        for task in self._aside:
+            task.cancel()
+        await asyncio.gather(*self._aside, return_exceptions=True)
+        for part in self._parts:
+            await part.close()
         await self._http.stop()
+
+    def run_aside(self, work: Coroutine[Any, Any, Any]) -> None:
+        """Do something beside everything else, until the platform stops."""
+        task = asyncio.create_task(work)
+        self._aside.add(task)
+        task.add_done_callback(self._aside.discard)
 
     def point_at(self, webhook_url: str) -> None:
         """Send events to this address, if the platform calls webhooks."""
+        for part in self._parts:
+            if isinstance(part, SignedPush):
+                part.url = webhook_url.rstrip("/")
 
     # Any: an event is whatever `tell` of the platform takes.
     def happen(self, said: PersonMessage) -> tuple[str, list[Any]]:
@@ -287,9 +315,21 @@ class Site:
         for sent in kept:
             sent.append(now)
 
+    async def on_socket(self, call: SiteCall) -> web.StreamResponse:
+        """Serve a connection of the platform's socket."""
+        (socket,) = (part for part in self._parts if isinstance(part, EventSocket))
+        return await socket.serve(call.request)
+
+    def send_file(self, name: str) -> web.Response:
+        """Return the bytes of a file; the row `no_such_file` refuses one that is not there."""
+        file = self.town.files.get(name)
+        if file is None or file.data is None:
+            raise SiteRefusal("no_such_file")
+        return web.Response(body=file.data, content_type=file.mime)
+
     def event(self, name: str, /, **values: object) -> Any:
         """Return an event of this row, filled with the values and the fixed names."""
-        return fill(self.rows.event[name], {**self.rows.names, "url": self.url, **values})
+        return fill(self.rows.event[name], {**self._names, **values})
 
     def operation(self, call: SiteCall) -> str:
         """Return what faults call a call."""
@@ -382,7 +422,7 @@ class Site:
             checked = self._rules.check(call.name, dict(call.request.query), is_form=True)
         call = msgspec.structs.replace(call, params={**call.request.match_info, **checked})
         if act is None:
-            return fill(call.row.answer, {**self.rows.names, "url": self.url, **call.params})
+            return fill(call.row.answer, {**self._names, **call.params})
         found = act(call)
         return await found if inspect.isawaitable(found) else found
 

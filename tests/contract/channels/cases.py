@@ -11,6 +11,7 @@ from hermes.testing.email.server import EmailStandIn
 from hermes.testing.irc.server import IrcStandIn
 from hermes.testing.matrix.platform import MatrixStandIn
 from hermes.testing.meta.platform import MetaStandIn
+from hermes.testing.qq.platform import QqStandIn
 from hermes.testing.slack.platform import SlackStandIn
 from hermes.testing.sms.platform import SmsStandIn
 from hermes.testing.telegram.platform import TelegramStandIn
@@ -22,6 +23,7 @@ _email = partial(load_capabilities, "hermes.channels.email")
 _irc = partial(load_capabilities, "hermes.contrib.irc")
 _matrix = partial(load_capabilities, "hermes.channels.matrix")
 _sms = partial(load_capabilities, "hermes.channels.sms")
+_qq = partial(load_capabilities, "hermes.channels.qq")
 _slack = partial(load_capabilities, "hermes.channels.slack")
 _webhook = partial(load_capabilities, "hermes.channels.webhook")
 _meta = {
@@ -62,6 +64,8 @@ CASES: tuple[Case, ...] = (
         is_webhook=True,
     ),
     Case("discord", "discord", DiscordStandIn, _discord),
+    Case("qq", "qq", QqStandIn, _qq),
+    Case("qq-webhook", "qq", partial(QqStandIn, mode="webhook"), _qq, is_webhook=True),
     Case("webhook", "webhook", MachineStandIn, _webhook, is_webhook=True, is_machine=True),
     Case("whatsapp", "whatsapp", MetaStandIn, _meta["whatsapp"], is_webhook=True, proves="always"),
     Case(

@@ -66,7 +66,7 @@ async def test_a_new_process_gets_what_happened_meanwhile_and_nothing_twice(rig:
         await rig.discord.say(PersonMessage(text="after"))
 
     assert [event.text for event in rig.inbox.calls] == ["before", "meanwhile", "after"]
-    assert len(rig.discord.identified) == 1
+    assert len(rig.discord.sockets.identified) == 1
 
 
 @pytest.mark.req("J1", "W2")
@@ -90,7 +90,7 @@ async def test_the_sequence_does_not_move_before_an_event_is_kept(rig: Rig) -> N
     assert not saying.done()
     async with rig.connected():
         await saying
-    assert (rig.inbox.texts, len(rig.discord.identified)) == (["not lost"], 1)
+    assert (rig.inbox.texts, len(rig.discord.sockets.identified)) == (["not lost"], 1)
 
 
 @pytest.mark.req("W2")
@@ -115,7 +115,7 @@ async def test_a_session_that_is_over_is_begun_again(
     async with rig.connected():
         await rig.discord.say(PersonMessage(text="two"))
 
-    assert (rig.inbox.texts, len(rig.discord.identified)) == (["one", "two"], 2)
+    assert (rig.inbox.texts, len(rig.discord.sockets.identified)) == (["one", "two"], 2)
 
 
 @pytest.mark.req("W2", "W4")
@@ -142,7 +142,7 @@ async def test_a_missing_intent_is_told_and_can_be_done_without(rig: Rig) -> Non
         await rig.discord.say(PersonMessage(text="hello"))
 
     assert rig.inbox.texts == ["hello"]
-    assert not rig.discord.identified[-1]["intents"] & 1 << 15
+    assert not rig.discord.sockets.identified[-1]["intents"] & 1 << 15
 
 
 @pytest.mark.req("W2")
@@ -154,7 +154,7 @@ async def test_no_session_is_begun_if_discord_would_replace_the_token(rig: Rig) 
     finally:
         rig.discord.rows.event["limit"]["remaining"] = 999
 
-    assert rig.discord.identified == []
+    assert rig.discord.sockets.identified == []
 
 
 @pytest.mark.req("A28")

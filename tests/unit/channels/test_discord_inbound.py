@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes.channel_kit.bodies import decode
-from hermes.channels.discord.gateway import GatewayWire
+from hermes.channels.discord.gateway import gateway_wire
 from hermes.channels.discord.inbound import Me, interaction_event, message_event, reaction_event
 from hermes.channels.discord.wire import (
     WireChannel,
@@ -193,7 +193,7 @@ def test_an_interaction_of_another_kind_is_none(more: dict[str, Any]) -> None:
     assert interaction_event(found, me=ME, place=LAB, now=NOW, handle=None) is None
 
 
-WIRE = GatewayWire(None, token="t", user_id=BOT, reads_content=True, events=frozenset({"X"}))  # type: ignore[arg-type]
+WIRE = gateway_wire(None, token="t", user_id=BOT, reads_content=True, events=frozenset({"X"}))  # type: ignore[arg-type]
 
 
 @pytest.mark.req("W2")

@@ -96,7 +96,7 @@ async def test_discord_py_hears_answers_and_resumes(platform: DiscordStandIn) ->
         await platform.say(PersonMessage(text="after", chat="ada"))
         await until(lambda: bot.heard[-1].content == "after")
     assert platform.rejections == ()
-    assert len(platform.identified) == 1
+    assert len(platform.sockets.identified) == 1
 
 
 @pytest.mark.req("W9")

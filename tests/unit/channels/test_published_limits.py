@@ -15,6 +15,7 @@ PUBLISHED = {
         1.0,
     ),  # 50 calls/s in all, 5 messages in 5 s to a channel
     "hermes.contrib.irc": (0.5, 2.0, 2.0),  # servers' flood protection: a line in two seconds
+    "hermes.channels.qq": (100.0, 0.0, 0.0),  # the page of its message call: 100 a second
     "hermes.channels.sms": (0.0, 1.0, 0.0),  # Twilio: one segment a second from a long number
     # The Cloud API: 80/s from a number; to one person 45 at once, and then one in 6 s.
     "hermes.channels.meta whatsapp.toml": (80.0, 0.0, 0.0),

@@ -7,7 +7,7 @@ from typing import Any
 from hermes.config import load
 from hermes.plugins.manifest import Manifest, load_manifest, read_settings
 
-NAMES = ("discord", "email", "irc", "matrix", "slack", "telegram", "webhook")
+NAMES = ("discord", "email", "irc", "matrix", "qq", "slack", "telegram", "webhook")
 
 
 def manifest_of(name: str) -> Manifest:

@@ -24,6 +24,7 @@ from tests.unit.cli.conftest import Hermes
         ("email", "environment"),
         ("irc", "environment"),
         ("matrix", "environment"),
+        ("qq", "environment"),
         ("slack", "options"),
         ("telegram", "options"),
         ("webhook", "environment"),

@@ -24,6 +24,14 @@ WALKS: Mapping[str, tuple[tuple[str, str], ...]] = {
         ("bot_token:", "bot_token"),
         ("Is this the right one?", ""),
     ),
+    "qq": (
+        ("app_id:", "app_id"),
+        ("app_secret:", "app_secret"),
+        ("mode [gateway/webhook] [gateway]:", ""),
+        ("links [hidden/kept] [hidden]:", ""),
+        ("markdown", ""),
+        ("Is this the right one?", ""),
+    ),
     "slack": (
         ("bot_token:", "bot_token"),
         ("mode [socket/http] [socket]:", ""),
@@ -75,6 +83,7 @@ WALKS: Mapping[str, tuple[tuple[str, str], ...]] = {
 NEAR: Mapping[str, tuple[str, ...]] = {
     "telegram": ("api_url",),
     "discord": ("base_url",),
+    "qq": ("base_url", "token_url"),
     "slack": ("base_url",),
     "matrix": (),
     "email": ("imap_port", "smtp_port"),

@@ -144,6 +144,7 @@ ELSEWHERE: Final = {
 DATA: Final = {
     "channels/discord/manifest.toml": frozenset({"pattern", "names"}),
     "channels/email/manifest.toml": frozenset({"pattern"}),
+    "channels/qq/manifest.toml": frozenset({"pattern"}),
     "channels/slack/manifest.toml": frozenset({"pattern"}),
     "channels/telegram/manifest.toml": frozenset({"pattern"}),
     "memory/injections.toml": frozenset({"marks", "lines", "texts"}),

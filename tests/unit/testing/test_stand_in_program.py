@@ -12,7 +12,7 @@ import pytest
 
 # A program for several platforms is told which it is.
 NAMES = (
-    *("discord", "email", "irc", "matrix", "slack", "sms", "telegram", "webhook"),
+    *("discord", "email", "irc", "matrix", "qq", "slack", "sms", "telegram", "webhook"),
     *("meta whatsapp", "meta instagram", "meta messenger"),
 )
 

@@ -18,7 +18,7 @@ from hermes.channel_kit.refusals import final_error, receipt_at
 from hermes.channel_kit.socket_session import SocketSession
 from hermes.channel_kit.webhook_door import WebhookDoor
 from hermes.channels.discord.client import DiscordApi
-from hermes.channels.discord.gateway import GatewayWire
+from hermes.channels.discord.gateway import gateway_wire
 from hermes.channels.discord.inbound import (
     Me,
 )
@@ -117,7 +117,7 @@ class DiscordChannel:
         self._life.begin()
         me = await self._who_am_i()
         receiver = GatewayReceiver(self._setup, self._api, me=me, accept=accept, life=self._life)
-        wire = GatewayWire(
+        wire = gateway_wire(
             self._api.gateway,
             token=self._setup.settings["bot_token"],
             user_id=me.user_id,

@@ -17,6 +17,7 @@ from hermes.channel_kit.events import raw_of
 from hermes.channel_kit.intake import Intake
 from hermes.channel_kit.keys import unpacked_key
 from hermes.channel_kit.lifeline import Lifeline
+from hermes.channel_kit.opcode_gateway import GatewayFrame
 from hermes.channel_kit.socket_wire import SocketFrame
 from hermes.channel_kit.webhook_door import is_final
 from hermes.channels.discord.client import DiscordApi
@@ -33,7 +34,6 @@ from hermes.channels.discord.outbound import PRIVATE, QUIET, Json
 from hermes.channels.discord.wire import (
     PLATFORM,
     WireChannel,
-    WireFrame,
     WireInteraction,
     WireMessage,
     WireNamed,
@@ -85,7 +85,7 @@ class GatewayReceiver:
     async def take(self, frame: SocketFrame) -> bool:
         """Handle an event of the gateway; one that cannot be read never will be."""
         try:
-            found = decode(frame.payload, WireFrame, platform=PLATFORM)
+            found = decode(frame.payload, GatewayFrame, platform=PLATFORM)
             await self._happen[found.t or ""](bytes(found.d), frame.id)
         except BadRequest as error:
             _log.warning("discord.event_unreadable", problem=str(error)[:200])

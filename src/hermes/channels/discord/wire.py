@@ -18,23 +18,6 @@ _THREADS: Final = frozenset({10, 11, 12})
 Snowflake = Annotated[str, msgspec.Meta(pattern=r"\A[0-9]{1,20}\Z")]
 
 
-class WireFrame(msgspec.Struct, frozen=True, kw_only=True):
-    """A frame of the gateway."""
-
-    op: int
-    d: msgspec.Raw = msgspec.Raw()
-    s: int | None = None
-    t: str | None = None
-
-
-class WireGreeting(msgspec.Struct, frozen=True, kw_only=True):
-    """What a hello says, or the event that begins a session."""
-
-    heartbeat_interval: Annotated[float, msgspec.Meta(ge=10)] = 1_000
-    session_id: str = ""
-    resume_gateway_url: str = ""
-
-
 class WireNamed(msgspec.Struct, frozen=True, kw_only=True):
     """A server, an application or a message, of which little matters."""
 

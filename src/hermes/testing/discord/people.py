@@ -1,18 +1,14 @@
 """What people do on the stand-in of Discord, and how its bot is told: the gateway, or signed calls."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from hermes.channel_kit.ed25519 import public_key_of
-from hermes.channel_kit.proof import sign
-from hermes.plugins.manifest import load_manifest
-from hermes.ports.channel import HttpRequest
-from hermes.ports.channel_rows import ProofRow
 from hermes.ports.clock import Clock
 from hermes.testing.call_rules import Json
-from hermes.testing.event_delivery import Connection, PushRow, ResumableSocket, SignedPush
+from hermes.testing.event_delivery import PushRow, SignedPush, proof_signer
+from hermes.testing.opcode_socket import OpcodeSocket
 from hermes.testing.site import Site, load_platform
 from hermes.testing.stand_in import PersonMessage
 from hermes.testing.town import TownMessage
@@ -28,31 +24,15 @@ class DiscordPeople(Site):
     def __init__(self, mode: str, *, clock: Clock | None, heartbeat_s: float) -> None:
         super().__init__(load_platform("hermes.testing.discord"), clock=clock)
         self.mode = mode
-        self.heartbeat_s = heartbeat_s
         self.may_read_content = True
         self.public_key = public_key_of(_KEY)
-        self.sockets = ResumableSocket(self._greet, self._hear)
-        self.push = SignedPush(PushRow(tries=1), _signed, clock=self.clock)
+        ready = self._ready
+        self.sockets = self.own(OpcodeSocket(self._refuse, ready, heartbeat_s=heartbeat_s))
+        proof = proof_signer("hermes.channels.discord", _KEY)
+        self.push = self.own(SignedPush(PushRow(tries=1), proof, clock=self.clock))
         # The channel of each thread, and the answers to interactions by their token.
         self.parents: dict[str, str] = {}
         self.answers: dict[str, Json | None] = {}
-        self.identified: list[Json] = []
-        self._sessions = 0
-
-    @property
-    def rejections(self) -> tuple[str, ...]:
-        """Every refusal because the caller broke a rule, with the rule."""
-        return (*super().rejections, *self.sockets.rejections, *self.push.rejections)
-
-    async def stop(self) -> None:
-        """Close every connection."""
-        await self.push.close()
-        await self.sockets.close()
-        await super().stop()
-
-    def point_at(self, webhook_url: str) -> None:
-        """Send interactions to this endpoint."""
-        self.push.url = webhook_url
 
     def happen(self, said: PersonMessage) -> tuple[str, list[Json]]:
         """Write as a person."""
@@ -73,7 +53,7 @@ class DiscordPeople(Site):
             if answer.status == 200:
                 self.answer_interaction(event["d"]["token"], msgspec.json.decode(answer.body))
             return
-        await self.sockets.emit(lambda number: {"op": 0, "s": number, **event})
+        await self.sockets.tell_next(event)
 
     async def command(self, said: PersonMessage) -> str:
         """Use a slash command as a person, such as `/model fast`; return the interaction's token."""
@@ -178,56 +158,13 @@ class DiscordPeople(Site):
             whole |= {"referenced_message": self.message(answered)}
         return shown | whole | {"timestamp": _TIMES, "edited_timestamp": None}
 
-    async def _greet(self, connection: Connection) -> None:
-        interval = int(self.heartbeat_s * 1000)
-        await connection.socket.send_json({"op": 10, "d": {"heartbeat_interval": interval}})
+    def _refuse(self, told: Json) -> int:
+        if "properties" not in told:
+            return 4002
+        if told["token"] != self.tokens["bot"] or self.is_revoked:
+            return 4004
+        return 4014 if told["intents"] & _CONTENT and not self.may_read_content else 0
 
-    async def _hear(self, connection: Connection, frame: Json) -> None:
-        match frame.get("op"):
-            case 1:
-                if frame.get("d") is not None:
-                    await self.sockets.confirm(frame["d"])
-                await connection.socket.send_json({"op": 11})
-            case 2:
-                await self._identify(connection, frame["d"])
-            case 6:
-                await self._resume(connection, frame["d"])
-            case other:
-                self.sockets.rejections.append(f"socket: the op {other}")
-                await connection.socket.close(code=4001)
-
-    async def _identify(self, connection: Connection, told: Mapping[str, Any]) -> None:
-        self.identified.append(dict(told))
-        if not set(told) >= {"token", "intents", "properties"}:
-            await connection.socket.close(code=4002)
-        elif told["token"] != self.tokens["bot"] or self.is_revoked:
-            await connection.socket.close(code=4004)
-        elif told["intents"] & _CONTENT and not self.may_read_content:
-            await connection.socket.close(code=4014)
-        else:
-            self.sockets.forget()
-            self._sessions += 1
-            self.sockets.session = f"session{self._sessions}"
-            address = self.url.replace("http", "ws", 1)
-            ready = self.event("ready", session=self.sockets.session, resume=address)
-            frame = {"op": 0, "t": "READY", "s": 1, "d": ready | {"user": self.user(ready["me"])}}
-            self.sockets.frames.append(frame)
-            await self.sockets.send(connection, frame)
-            connection.is_ready = True
-            await self.sockets.notify()
-
-    async def _resume(self, connection: Connection, told: Mapping[str, Any]) -> None:
-        if told.get("token") != self.tokens["bot"] or self.is_revoked:
-            await connection.socket.close(code=4004)
-        elif await self.sockets.resume(connection, told["session_id"], told["seq"]):
-            number = len(self.sockets.frames) + 1
-            self.sockets.frames.append({"op": 0, "t": "RESUMED", "s": number, "d": {}})
-            await self.sockets.send(connection, self.sockets.frames[-1])
-        else:
-            await connection.socket.send_json({"op": 9, "d": False})
-
-
-def _signed(call: HttpRequest, now: float) -> HttpRequest:
-    row = load_manifest("hermes.channels.discord").webhook
-    proof = row.proof if row is not None else None
-    return sign(proof or ProofRow(kind="ed25519", at="", secret=""), call, secret=_KEY, now=now)
+    def _ready(self, session: str) -> Json:
+        ready: Json = self.event("ready", session=session)
+        return ready | {"user": self.user(ready["me"])}

@@ -16,7 +16,7 @@ from hermes.testing.call_rules import Json, Kinds, SiteRefusal
 from hermes.testing.discord.people import DiscordPeople
 from hermes.testing.site import SiteCall, load_platform
 from hermes.testing.stand_in import Post
-from hermes.testing.town import TownChat, TownFile, TownMessage
+from hermes.testing.town import TownChat, TownMessage
 
 _ROWS = load_platform("hermes.testing.discord")
 BOT_TOKEN, BOT_USER, GUILD = _ROWS.tokens["bot"], _ROWS.names["bot"], _ROWS.names["guild"]
@@ -70,17 +70,8 @@ class DiscordStandIn(DiscordPeople):
 
     def shown(self, message: TownMessage) -> Post:
         """Return a message as people see it."""
-        return Post(
-            id=message.id,
-            chat=message.chat,
-            text=read_discord(message.text),
-            markup=message.text,
-            thread=message.thread,
-            reply_to=message.reply_to,
-            edits=len(message.before),
-            files=tuple(file.name for file in message.files),
-            deleted=message.is_deleted,
-        )
+        text = read_discord(message.text)
+        return msgspec.structs.replace(super().shown(message), text=text, markup=message.text)
 
     async def cut_off(self, code: int) -> None:
         """Close the gateway's connections with a code."""
@@ -90,10 +81,6 @@ class DiscordStandIn(DiscordPeople):
         """Return where a session begins."""
         limit: Json = self.event("limit")
         return {"url": self.url.replace("http", "ws", 1), "shards": 1, "session_start_limit": limit}
-
-    async def on_socket(self, call: SiteCall) -> web.StreamResponse:
-        """Serve a connection of the gateway."""
-        return await self.sockets.serve(call.request)
 
     def on_me(self, _call: SiteCall) -> Json:
         """Return the bot."""
@@ -275,9 +262,6 @@ class DiscordStandIn(DiscordPeople):
 
     def on_file(self, call: SiteCall) -> web.Response:
         """Return the bytes of a file; the address alone says who may have it."""
-        file: TownFile | None = self.town.files.get(call["file"])
         if "Authorization" in call.request.headers:
             raise SiteRefusal("parameter", "the token of the bot was sent to the host of the files")
-        if file is None or file.data is None:
-            raise SiteRefusal("no_such_file")
-        return web.Response(body=file.data, content_type=file.mime)
+        return self.send_file(call["file"])

@@ -4,7 +4,6 @@ Fits `testing.stand_in.StandIn`. The rows of the three are in `platform.toml`. C
 signed over a body whose letters beyond ASCII are escaped, as Meta's are.
 """
 
-import asyncio
 import hashlib
 import hmac
 import json
@@ -50,15 +49,13 @@ class MetaStandIn(Site):
             rows = msgspec.structs.replace(rows, site=site, tokens={"bot": _DIALOG["api_key"]})
         super().__init__(rows, clock=clock)
         self.platform, self.provider = platform, provider
-        self.push = SignedPush(
-            msgspec.convert(self.rows.more["push"], PushRow), self._signed, clock=self.clock
-        )
+        row = msgspec.convert(self.rows.more["push"], PushRow)
+        self.push = self.own(SignedPush(row, self._signed, clock=self.clock))
         # What was shown to people besides messages: who was told that an answer is being written.
         self.actions: list[Json] = []
         # Ids that belong to a chat beside its own, such as a business-scoped one.
         self.scoped: dict[str, str] = {}
         self._heard: dict[str, float] = {}
-        self._telling: set[asyncio.Task[int]] = set()
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -67,23 +64,6 @@ class MetaStandIn(Site):
             return {"provider": "360dialog", "dialog_url": self.url, **_DIALOG}
         own = {"phone_number_id": self.rows.names["phone"]} if self.platform == "whatsapp" else {}
         return {"base_url": self.url, "access_token": self.tokens["bot"], **own, **_SECRETS}
-
-    @property
-    def rejections(self) -> tuple[str, ...]:
-        """Every refusal because the caller broke a rule, with the rule."""
-        return (*super().rejections, *self.push.rejections)
-
-    async def stop(self) -> None:
-        """Close every connection."""
-        for task in tuple(self._telling):
-            task.cancel()
-        await asyncio.gather(*self._telling, return_exceptions=True)
-        await self.push.close()
-        await super().stop()
-
-    def point_at(self, webhook_url: str) -> None:
-        """Send events to this callback URL."""
-        self.push.url = webhook_url
 
     def _signed(self, call: HttpRequest, _now: float) -> HttpRequest:
         shown = {"authorization": f"Bearer {_DIALOG['webhook_secret']}"}
@@ -161,9 +141,7 @@ class MetaStandIn(Site):
     def tell_later(self, event: Json) -> None:
         """Call the webhook beside everything else, if there is one."""
         if self.push.url is not None:
-            task = asyncio.create_task(self.push.deliver(json.dumps(event).encode()))
-            self._telling.add(task)
-            task.add_done_callback(self._telling.discard)
+            self.run_aside(self.push.deliver(json.dumps(event).encode()))
 
     def shown(self, message: TownMessage) -> Post:
         """Return a message as people see it."""

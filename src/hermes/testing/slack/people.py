@@ -32,27 +32,12 @@ class SlackPeople(Site):
         super().__init__(load_platform("hermes.testing.slack"), clock=clock)
         self.mode = mode
         self.secret = _SECRET
-        self.sockets = EventSocket(self._greet, self._hear, resend_s=resend_s)
+        self.sockets = self.own(EventSocket(self._greet, self._hear, resend_s=resend_s))
         row = msgspec.convert(self.rows.more["push"], PushRow)
         proof = proof_signer("hermes.channels.slack", _SECRET)
-        self.push = SignedPush(row, proof, clock=self.clock)
+        self.push = self.own(SignedPush(row, proof, clock=self.clock))
         self._is_verified = False
         self._made = self._envelopes = 0
-
-    @property
-    def rejections(self) -> tuple[str, ...]:
-        """Every refusal because the caller broke a rule, with the rule."""
-        return (*super().rejections, *self.sockets.rejections, *self.push.rejections)
-
-    async def stop(self) -> None:
-        """Close every connection."""
-        await self.push.close()
-        await self.sockets.close()
-        await super().stop()
-
-    def point_at(self, webhook_url: str) -> None:
-        """Send events to this Request URL."""
-        self.push.url = webhook_url
 
     def happen(self, said: PersonMessage) -> tuple[str, list[Json]]:
         """Write as a person; a mention of the bot in a channel makes two events."""

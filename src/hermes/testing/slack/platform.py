@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Literal
 
+import msgspec
 from aiohttp import web
 
 from hermes.ports.clock import Clock
@@ -57,18 +58,11 @@ class SlackStandIn(SlackPeople):
 
     def shown(self, message: TownMessage) -> Post:
         """Return a message as people see it."""
-        thread = message.thread
-        return Post(
-            id=f"{message.chat}:{message.id}",
-            chat=message.chat,
-            text=as_read(message.text),
-            markup=message.text,
-            thread=thread,
-            reply_to=None if thread is None else f"{message.chat}:{thread}",
-            edits=len(message.before),
-            files=tuple(file.name for file in message.files),
-            deleted=message.is_deleted,
+        thread, told = message.thread, {"text": as_read(message.text), "markup": message.text}
+        name, reply = (
+            None if it is None else f"{message.chat}:{it}" for it in (message.id, thread)
         )
+        return msgspec.structs.replace(super().shown(message), id=name, reply_to=reply, **told)
 
     def revoke(self) -> None:
         """Invalidate both tokens from now on; an open socket is notified and closed."""
@@ -283,13 +277,10 @@ class SlackStandIn(SlackPeople):
 
     def on_download(self, call: SiteCall) -> web.Response:
         """Return the bytes of a file."""
-        file = self.town.files.get(call["file"].rpartition("-")[2])
         shown = call.request.headers.get("Authorization", "")
         if shown != f"Bearer {self.tokens['bot']}" or self.is_revoked:
             raise SiteRefusal("signed_out")
-        if file is None or file.data is None:
-            raise SiteRefusal("no_such_file")
-        return web.Response(body=file.data, content_type=file.mime)
+        return self.send_file(call["file"].rpartition("-")[2])
 
 
 def _check_content(call: SiteCall) -> None:

@@ -4,7 +4,6 @@ Fits `testing.stand_in.StandIn`. Its rows are in `platform.toml`. Like Twilio it
 MMS from the address that a message names, and tells what becomes of a message a few times only.
 """
 
-import asyncio
 import base64
 import hashlib
 import hmac
@@ -37,15 +36,16 @@ class SmsStandIn(Site):
         super().__init__(load_platform("hermes.testing.sms"), clock=clock)
         self.public_url = public_url
         self.push, self.status_push = (
-            SignedPush(
-                msgspec.convert(self.rows.more[name], PushRow), self._signed, clock=self.clock
+            self.own(
+                SignedPush(
+                    msgspec.convert(self.rows.more[name], PushRow), self._signed, clock=self.clock
+                )
             )
             for name in ("push", "status")
         )
         self.stopped: set[str] = set()
         # The state that a message ends in, by chat: with a code, it did not arrive.
         self.endings: dict[str, tuple[str, str]] = {}
-        self._telling: set[asyncio.Task[None]] = set()
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -57,24 +57,6 @@ class SmsStandIn(Site):
             "sender": names["number"],
             "base_url": self.url,
         }
-
-    @property
-    def rejections(self) -> tuple[str, ...]:
-        """Every refusal because the caller broke a rule, with the rule."""
-        return (*super().rejections, *self.push.rejections, *self.status_push.rejections)
-
-    async def stop(self) -> None:
-        """Close every connection."""
-        for task in tuple(self._telling):
-            task.cancel()
-        await asyncio.gather(*self._telling, return_exceptions=True)
-        await self.push.close()
-        await self.status_push.close()
-        await super().stop()
-
-    def point_at(self, webhook_url: str) -> None:
-        """Send events to this address of the number."""
-        self.push.url = self.status_push.url = webhook_url
 
     def _signed(self, call: HttpRequest, _now: float) -> HttpRequest:
         url = (self.public_url or self.push.url or "") + call.path
@@ -128,9 +110,7 @@ class SmsStandIn(Site):
             raise SiteRefusal("stopped", to)
         self.pace(chat.id)
         message = self.town.post(chat.id, "us", text=body, is_own=True)
-        task = asyncio.create_task(self._become(message, media, call.get("StatusCallback", "")))
-        self._telling.add(task)
-        task.add_done_callback(self._telling.discard)
+        self.run_aside(self._become(message, media, call.get("StatusCallback", "")))
         files = "1" if media else "0"
         told = self.event("sent", sid=message.id, user=chat.id, text=body, files=files)
         return web.json_response(told, status=201)

@@ -40,7 +40,7 @@ class MachineStandIn(Site):
     def __init__(self, *, clock: Clock | None = None) -> None:
         super().__init__(load_platform("hermes.testing.webhook"), clock=clock)
         row = msgspec.convert(self.rows.more["push"], PushRow)
-        self._push = SignedPush(row, _signed, clock=self.clock)
+        self._push = self.own(SignedPush(row, _signed, clock=self.clock))
         self._posts: list[Post] = []
         self._made = 0
 
@@ -57,20 +57,6 @@ class MachineStandIn(Site):
                 for name in ROUTES
             }
         }
-
-    @property
-    def rejections(self) -> tuple[str, ...]:
-        """Every refusal because an answer broke a rule."""
-        return (*super().rejections, *self._push.rejections)
-
-    async def stop(self) -> None:
-        """Close every connection."""
-        await self._push.close()
-        await super().stop()
-
-    def point_at(self, webhook_url: str) -> None:
-        """Post events to this address, followed by the route."""
-        self._push.url = webhook_url.rstrip("/")
 
     def happen(self, said: PersonMessage) -> tuple[str, list[tuple[str, bytes]]]:
         """Return the id of an event, and the post that tells of it."""

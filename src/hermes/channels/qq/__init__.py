@@ -1,0 +1,1 @@
+"""QQ: the gateway or signed calls in, the HTTP API out."""
