@@ -22,6 +22,7 @@ from hermes.config.section import (
     Named,
     OfChannels,
     OfChatTypes,
+    OfGroupTypes,
     Seconds,
     Section,
     SkillNames,
@@ -104,7 +105,7 @@ class SessionSettings(Section):
     groups: Sharing = "per_user"
     """Whether the people of a group or channel have a conversation each (per_user) or one together
     (shared)."""
-    group_chat_types: OfChatTypes[Sharing] = Field(default_factory=no_entries)
+    group_chat_types: OfGroupTypes[Sharing] = Field(default_factory=no_entries)
     """groups for one chat type: group or channel."""
     group_platforms: OfChannels[Sharing] = Field(default_factory=no_entries)
     """groups for one platform, by its name; it overrides that of the chat type, and the one of a chat

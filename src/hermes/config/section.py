@@ -183,6 +183,10 @@ ChatTypeName = Annotated[
     Field(pattern=r"^(dm|group|channel|thread)$"),
     Means("one of dm, group, channel and thread"),
 ]
+GroupTypeName = Annotated[
+    str, Field(pattern=r"^(group|channel)$"), Means("one of group and channel")
+]
+OfGroupTypes = Annotated[Mapping[GroupTypeName, V], AfterValidator(_freeze), PlainSerializer(dict)]
 OfChatTypes = Annotated[Mapping[ChatTypeName, V], AfterValidator(_freeze), PlainSerializer(dict)]
 Table = Annotated[Mapping[str, V], AfterValidator(_freeze), PlainSerializer(dict)]
 # Entries that may be given by their names alone.

@@ -11,6 +11,8 @@ import msgspec
 
 _CODES = (("%", "%25"), (":", "%3A"), ("/", "%2F"), ("#", "%23"))
 _GROUPS = (["group"], ["channel"])
+_OF_A_GROUPS_PERSON = 6
+_OF_A_THREADS_PERSON = 7
 _CONTROL = "#control"
 _BACKGROUND = ".background"
 _TASK = ".task"
@@ -152,8 +154,13 @@ def is_direct(lane: str) -> bool:
 def is_shared(lane: str) -> bool:
     """Return whether a lane is that of a group or thread whose people have one session together."""
     pieces = root_lane(base_lane(lane)).split(":")
-    chat_type, last = pieces[3:4], pieces[5:]
-    return (chat_type == ["thread"] and len(last) < 2) or (chat_type in _GROUPS and not last)
+    return is_groups(lane) or (pieces[3:4] == ["thread"] and len(pieces) < _OF_A_THREADS_PERSON)
+
+
+def is_groups(lane: str) -> bool:
+    """Return whether a lane is that of a group or channel whose people have one session together."""
+    pieces = root_lane(base_lane(lane)).split(":")
+    return pieces[3:4] in _GROUPS and len(pieces) < _OF_A_GROUPS_PERSON
 
 
 def control_lane(lane: str) -> str:

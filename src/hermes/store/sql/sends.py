@@ -47,6 +47,11 @@ class SqlSends:
                     rows += await reads.rows(_SQL["sessions_of_group"], lane, _IN_A_GROUP)
         return tuple(map(_known, sorted(rows, key=lambda row: -row[2])))
 
+    async def has_written(self, person_id: str, *, lane: str) -> bool:
+        """Return whether a person has written in a session of late."""
+        rows = await self._engine.reads.rows(_SQL["lanes_of_late"], person_id)
+        return any(row[0] == lane for row in rows)
+
     async def direct_chats(self, person_id: str, *, limit: int) -> tuple[KnownSession, ...]:
         """Return the direct chats in which a person wrote recently, newest first."""
         reads = self._engine.reads
