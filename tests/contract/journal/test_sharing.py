@@ -200,3 +200,22 @@ async def test_the_model_is_told_with_whom_it_speaks(
         await ask(rig, "hi", user="ann", thread=thread)
 
         assert [line for line in prompt(rig).split("\\n") if line.startswith("- with:")] == [told]
+
+
+@pytest.mark.req("W22", "W27")
+async def test_whoever_wrote_in_a_shared_group_may_ask_to_send_there(tmp_path: Path) -> None:
+    rules = {**SHARED, "APPROVALS__ADMINS": '["push:root"]'}
+    async with open_rig(tmp_path, settings=rules, courier=True) as rig:
+        for user in ("ann", "bob"):
+            await ask(rig, "hi", user=user)
+        await ask(rig, "hi", user="cid", chat="hall")
+
+        reaches = []
+        for user in ("ann", "bob", "cid"):
+            person = await rig.store.people.find("push", user)
+            assert person is not None
+            place = await rig.core.courier.find("push:room", message_id="", person_id=person.id)
+            reaches.append((place.reach, place.sessions))
+
+        lanes = ("agent:main:push:group:room",)
+        assert reaches == [("asks", lanes), ("asks", lanes), ("admins", lanes)]
