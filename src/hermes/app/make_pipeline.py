@@ -9,6 +9,7 @@ import msgspec
 from hermes.agents.roster import Roster
 from hermes.app.core_parts import CoreBase, CoreParts
 from hermes.app.make_agents import make_roster
+from hermes.app.make_keys import make_keys
 from hermes.app.make_schedule import CronLayer
 from hermes.app.make_terminal import Terminal
 from hermes.config import Settings, system_zone
@@ -89,10 +90,8 @@ def make_entrance(base: CoreBase) -> InboundParts:
     )
     commands = CommandBook(map(_spec_of, given.plugged.values()), late=_late_commands(given))
     questions = Questions(_answering(given.channels), commands)
-    keys = SessionKeys(
-        [name for name, item in given.channels.items() if item.capabilities.own_chats],
-        base.store.sessions.old_writers,
-    )
+    own_chats = [name for name, item in given.channels.items() if item.capabilities.own_chats]
+    keys = make_keys(base.store, settings, own_chats=own_chats)
     inbox = _make_inbox(
         base,
         roster=roster,

@@ -8,6 +8,7 @@ from functools import partial
 import msgspec
 
 from hermes.app.make_agents import make_roster
+from hermes.app.make_keys import make_keys
 from hermes.config import Settings, system_zone
 from hermes.control.cron import CronOperations
 from hermes.errors import Forbidden
@@ -23,7 +24,6 @@ from hermes.ports.store import Store
 from hermes.ports.upward import Wake
 from hermes.schedule.cron_worker import CronWorker
 from hermes.schedule.schedules import CheckTarget, RunsSkill, Schedules, ZoneOf
-from hermes.sessions.keys import SessionKeys
 
 _ZONE_FACT = "time_zone"
 # The channels whose callers may name chats themselves.
@@ -109,7 +109,7 @@ def make_cron_operations(store: Store, settings: Settings, schedules: Schedules)
     own_chats = [
         name for name in _PULLING if load_capabilities(f"hermes.channels.{name}").own_chats
     ]
-    keys = SessionKeys(own_chats, store.sessions.old_writers)
+    keys = make_keys(store, settings, own_chats=own_chats)
     return CronOperations(store, schedules, roster=make_roster(store, settings), keys=keys)
 
 

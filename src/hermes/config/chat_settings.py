@@ -21,6 +21,8 @@ from hermes.config.section import (
     Name,
     Named,
     OfChannels,
+    OfChatTypes,
+    OfGroupTypes,
     Seconds,
     Section,
     SkillNames,
@@ -94,8 +96,29 @@ class SessionCacheSettings(Section):
     """A cached conversation is dropped after this many seconds of silence."""
 
 
+Sharing = Literal["per_user", "shared"]
+
+
 class SessionSettings(Section):
-    """Conversations: when they end, and how long those that ended are kept."""
+    """Conversations: who shares one, when they end, and how long those that ended are kept."""
+
+    groups: Sharing = "per_user"
+    """Whether the people of a group or channel have a conversation each (per_user) or one together
+    (shared)."""
+    group_chat_types: OfGroupTypes[Sharing] = Field(default_factory=no_entries)
+    """groups for one chat type: group or channel."""
+    group_platforms: OfChannels[Sharing] = Field(default_factory=no_entries)
+    """groups for one platform, by its name; it overrides that of the chat type, and the one of a chat
+    (platforms.NAME.chats.ID.groups) overrides both."""
+    threads: Sharing = "shared"
+    """Whether the people in a thread have one conversation together (shared) or one each (per_user).
+    Conversations over the REST API and A2A are shared as their callers say."""
+    thread_chat_types: OfChatTypes[Sharing] = Field(default_factory=no_entries)
+    """threads for one type of the chat in which the thread is: dm, group or channel; thread where the
+    platform has chats that are threads, such as the topics of a forum."""
+    thread_platforms: OfChannels[Sharing] = Field(default_factory=no_entries)
+    """threads for one platform, by its name; it overrides that of the chat type, and the one of a chat
+    (platforms.NAME.chats.ID.threads) overrides both."""
 
     reset: ResetSettings = Field(default_factory=ResetSettings)
     reset_chat_types: Named[ResetSettings] = Field(default_factory=no_entries)
@@ -322,6 +345,10 @@ class ChatSettings(Section):
     """Skills of this chat, in addition to those of its agent; "*" means all."""
     agent: Name | None = None
     """The agent that answers in this chat; one of agent_rules for a thread or a person comes first."""
+    groups: Sharing | None = None
+    """sessions.groups for this chat."""
+    threads: Sharing | None = None
+    """sessions.threads for the threads in this chat, or for this chat if it is a thread."""
 
 
 class ChannelSettings(Section):

@@ -15,15 +15,14 @@ RETIRED = frozenset(
         "always_log_local",
         "stt",
         "stt_enabled",
-        "group_sessions_per_user",
-        "thread_sessions_per_user",
         "session_store_max_age_days",
     ]
 )
 _RESET = "default_reset_policy"
+_SHARING = {"group_sessions_per_user": "groups", "thread_sessions_per_user": "threads"}
 _MOVED = frozenset(
     [_RESET, "session_reset", "reset_by_type", "reset_by_platform", "unauthorized_dm_behavior"]
-)
+) | frozenset(_SHARING)
 _RULE_NAMES = {"mode": "mode", "at_hour": "at", "idle_minutes": "idle_min"}
 _STREAMING_NAMES = {"edit_interval": "interval_s", "buffer_threshold": "min_chars"}
 _STREAMING_RETIRED = frozenset({"enabled", "fresh_final_after_seconds"})
@@ -68,6 +67,9 @@ def _sessions(tree: Mapping[Any, object]) -> Tree:
         rules = tree.get(old)
         if isinstance(rules, Mapping):
             found[new] = {name: _rule(one) for name, one in rules.items()}
+    for old, new in _SHARING.items():
+        if isinstance(tree.get(old), bool):
+            found[new] = "per_user" if tree[old] else "shared"
     return found
 
 

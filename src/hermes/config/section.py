@@ -178,6 +178,16 @@ AccountName = Annotated[
 ]
 Accounts = Annotated[Mapping[AccountName, V], AfterValidator(_freeze), PlainSerializer(dict)]
 OfChannels = Annotated[Mapping[ChannelKey, V], AfterValidator(_freeze), PlainSerializer(dict)]
+ChatTypeName = Annotated[
+    str,
+    Field(pattern=r"^(dm|group|channel|thread)$"),
+    Means("one of dm, group, channel and thread"),
+]
+GroupTypeName = Annotated[
+    str, Field(pattern=r"^(group|channel)$"), Means("one of group and channel")
+]
+OfGroupTypes = Annotated[Mapping[GroupTypeName, V], AfterValidator(_freeze), PlainSerializer(dict)]
+OfChatTypes = Annotated[Mapping[ChatTypeName, V], AfterValidator(_freeze), PlainSerializer(dict)]
 Table = Annotated[Mapping[str, V], AfterValidator(_freeze), PlainSerializer(dict)]
 # Entries that may be given by their names alone.
 Listed = Annotated[

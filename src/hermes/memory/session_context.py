@@ -36,6 +36,7 @@ _IN_A_GROUP = (
     "do not write such a name before your own. If nothing needs to be said, answer exactly "
     f"{NO_REPLY}, and nothing is sent."
 )
+_EVERYBODY = "everybody who writes in it"
 _FILES = (
     "To attach a file, write MEDIA: and its https address on a line of its own; the line is not shown. "
     "Only addresses of these hosts can be attached: {hosts}."
@@ -66,15 +67,18 @@ def is_of_program(source: Source) -> bool:
     return source.platform in _OF_PROGRAMS
 
 
-def place_block(source: Source, around: SessionContext) -> tuple[str, ...]:
-    """Return the block about a session's place; empty if there is nothing to tell."""
+def place_block(source: Source, around: SessionContext, *, is_shared: bool) -> tuple[str, ...]:
+    """Return the block about a session's place; empty if there is nothing to tell.
+
+    With `is_shared` the session is that of everybody in the chat.
+    """
     if is_of_program(source) or _is_alone(source, around):
         return ()
     lines = [_HEADER, f"- platform: {source.platform}", f"- chat: {_chat(source)}"]
     topic = clean_value(source.chat_topic or "").text
     if topic:
         lines.append(f"- topic: {topic}")
-    lines.append(f"- with: {_with(source)}")
+    lines.append(f"- with: {_EVERYBODY if is_shared else _person(source)}")
     moving = _moving(around).items()
     lines += [_line(key, value) for key, value in moving if value != _NONE]
     return ("\n".join(lines),)
@@ -169,9 +173,7 @@ def _chat(source: Source) -> str:
     return f"{named} (id {shown_id(source.platform, source.chat_id)})"
 
 
-def _with(source: Source) -> str:
-    if source.thread_id is not None or source.chat_type == "thread":
-        return "everybody who writes in it"
+def _person(source: Source) -> str:
     name = clean_value(source.user_name or "").text
     shown = shown_id(source.platform, source.user_id)
     return f"{name} (id {shown})" if name else f"id {shown}"

@@ -2,13 +2,17 @@
 
 `agent:{agent}:{platform}:{chat_type}:{chat_id}[:{thread}][:{user}]`, each part escaped so that ids
 containing `:` cannot collide. A key with a thread always has the chat type `thread`, so a thread id
-and a user id in the same place cannot collide either. A subagent's lane is the parent's lane, a `/`
-and the parent turn's id.
+and a user id in the same place cannot collide either: the place of the thread stays empty if a chat is
+a thread itself and its people have a session each. A subagent's lane is the parent's lane, a `/` and
+the parent turn's id.
 """
 
 import msgspec
 
 _CODES = (("%", "%25"), (":", "%3A"), ("/", "%2F"), ("#", "%23"))
+_GROUPS = (["group"], ["channel"])
+_OF_A_GROUPS_PERSON = 6
+_OF_A_THREADS_PERSON = 7
 _CONTROL = "#control"
 _BACKGROUND = ".background"
 _TASK = ".task"
@@ -49,6 +53,8 @@ class SessionKey(msgspec.Struct, frozen=True, kw_only=True):
         pieces.append(escape(self.chat_id))
         if self.thread is not None:
             pieces.append(escape(self.thread))
+        elif chat_type == "thread" and self.user is not None:
+            pieces.append("")
         if self.user is not None:
             pieces.append(escape(self.user))
         return ":".join(pieces)
@@ -57,14 +63,15 @@ class SessionKey(msgspec.Struct, frozen=True, kw_only=True):
 def read_session_key(lane: str) -> SessionKey:
     """Return the key of a session's own lane."""
     _, agent, platform, chat_type, chat_id, *last = lane.split(":")
-    own = unescape(last[0]) if last else None
+    thread = last.pop(0) if last and chat_type == "thread" else ""
     return SessionKey(
         agent=unescape(agent),
         platform=unescape(platform),
         chat_type=chat_type,
         chat_id=unescape(chat_id),
-        thread=own if chat_type == "thread" else None,
-        user=None if chat_type == "thread" else own,
+        # An id that is empty is `%00` here.
+        thread=unescape(thread) if thread else None,
+        user=unescape(last[0]) if last else None,
     )
 
 
@@ -142,6 +149,18 @@ def _is_beside(lane: str) -> bool:
 def is_direct(lane: str) -> bool:
     """Return whether a lane is a direct chat."""
     return lane.split(":", 4)[3:4] == ["dm"]
+
+
+def is_shared(lane: str) -> bool:
+    """Return whether a lane is that of a group or thread whose people have one session together."""
+    pieces = root_lane(base_lane(lane)).split(":")
+    return is_groups(lane) or (pieces[3:4] == ["thread"] and len(pieces) < _OF_A_THREADS_PERSON)
+
+
+def is_groups(lane: str) -> bool:
+    """Return whether a lane is that of a group or channel whose people have one session together."""
+    pieces = root_lane(base_lane(lane)).split(":")
+    return pieces[3:4] in _GROUPS and len(pieces) < _OF_A_GROUPS_PERSON
 
 
 def control_lane(lane: str) -> str:

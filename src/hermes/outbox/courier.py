@@ -4,14 +4,14 @@ Implements `ports.sends.Courier`; tools and schedules use it. The platform's sen
 delivery like every reply, and the sessions of the chat are told about it.
 """
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
 from hermes.errors import BadRequest, Forbidden, NotFound
 from hermes.message.channel_name import account_of, platform_of
 from hermes.message.outcome import DeliveryState
-from hermes.message.session_key import is_direct, read_session_key
+from hermes.message.session_key import is_direct, is_groups, read_session_key
 from hermes.message.target import Destination, parse_target
 from hermes.outbox.local_file import LocalFiles
 from hermes.ports.channel import Target
@@ -25,6 +25,7 @@ from hermes.ports.sends import (
     Parcel,
     Reach,
     SendResult,
+    SendStore,
 )
 from hermes.ports.store import Store
 
@@ -88,7 +89,7 @@ class OutboxCourier:
         if wanted.kind == "local":
             return FoundTarget(name="local", reach="asks", target=None)
         search = _Search(
-            self._store.sends.sessions,
+            self._store.sends,
             agents=self._agents,
             person_id=person_id,
             is_operators=is_operators or self._is_operators,
@@ -161,7 +162,7 @@ class OutboxCourier:
         if not sessions and target.platform not in self._platforms.pushed:
             told = f"nobody has written in {wanted} yet, so there is no such chat"
             raise await self._unknown(wanted, search.person_id, told)
-        reach = search.reach(sessions, is_origin=_is_same(target, origin)) or at_least
+        reach = await search.reach(sessions, is_origin=_is_same(target, origin)) or at_least
         if reach == "admins" and not self._has_admins and not search.is_operators:
             raise Forbidden(
                 f"{wanted} is not a chat of this person, and nobody is named who could allow it "
@@ -295,30 +296,44 @@ class _Search:
 
     def __init__(
         self,
-        find: Callable[..., Awaitable[tuple[KnownSession, ...]]],
+        sends: SendStore,
         *,
         agents: Sequence[str],
         person_id: str,
         is_operators: bool,
     ) -> None:
-        self._find = find
+        self._sends = sends
         self._agents = agents
         self.person_id = person_id
         self.is_operators = is_operators
 
     async def sessions(self, target: Target) -> tuple[KnownSession, ...]:
-        return await self._find(
+        return await self._sends.sessions(
             target.platform, target.chat_id, thread_id=target.thread_id, agents=self._agents
         )
 
     async def has_been_in(self, entry: ChatEntry) -> bool:
         """Return True if the person has written in a chat."""
-        found = await self._find(entry.platform, entry.chat_id, thread_id=None, agents=self._agents)
-        return any(one.person_id == self.person_id for one in found)
+        return bool(
+            await self._theirs(
+                await self.sessions(_target(Destination("chat", entry.platform, entry.chat_id)))
+            )
+        )
 
-    def reach(self, sessions: Sequence[KnownSession], *, is_origin: bool) -> Reach | None:
+    async def _theirs(self, sessions: Sequence[KnownSession]) -> list[KnownSession]:
+        """Return the person's sessions, and those of whole groups in which they wrote of late."""
+        return [
+            one
+            for one in sessions
+            if one.person_id == self.person_id
+            or (
+                is_groups(one.lane) and await self._sends.has_written(self.person_id, lane=one.lane)
+            )
+        ]
+
+    async def reach(self, sessions: Sequence[KnownSession], *, is_origin: bool) -> Reach | None:
         """Return how freely the person may send to a chat; None if they have never been there."""
-        theirs = [one for one in sessions if one.person_id == self.person_id]
+        theirs = await self._theirs(sessions)
         if is_origin or any(is_direct(one.lane) for one in theirs):
             return "own"
         return "asks" if theirs else None

@@ -126,6 +126,10 @@ class SendStore(Protocol):
         """Return the sessions of a chat, the most recently used first; those of nobody are left out."""
         ...
 
+    async def has_written(self, person_id: str, *, lane: str) -> bool:
+        """Return whether a person has written in a session of late."""
+        ...
+
     async def direct_chats(self, person_id: str, *, limit: int) -> tuple[KnownSession, ...]:
         """Return the direct chats that a person wrote in of late, the newest first."""
         ...

@@ -331,3 +331,28 @@ async def test_only_the_conversations_of_the_channel_change_hands(tmp_path: Path
         # and what was said in these is not what the first person goes on with
         assert await rig.answer("and I?", chat="D2", user="bobby") == "#1 and I?"
         assert await rig.answer("and I?", chat="bob") == "#2 and I?"
+
+
+@pytest.mark.req("W29", "W22")
+async def test_the_conversation_of_a_whole_group_changes_no_hands(tmp_path: Path) -> None:
+    rules = {"SESSIONS__GROUPS": "shared", "SESSIONS__THREADS": "per_user"}
+    async with open_rig(tmp_path, settings=rules) as rig:
+        await rig.answer("hello", chat="bob")
+        await rig.answer("hello", chat="bobby")
+        bob = await rig.store.people.find("rest", "bob")
+        assert bob is not None
+        await rig.store.users.link("rest", "bobby", person_id=bob.id, at=rig.clock.now())
+        await rig.answer("one", chat="room", chat_type="group", user="bobby")
+        await rig.outcome(await rig.say_in_thread("mine", user="bobby"))
+
+        moved = await rig.store.users.unlink("rest", "bobby", at=rig.clock.now())
+
+        async def owner(thread: str | None) -> str:
+            (found,) = await rig.store.sends.sessions(
+                "rest", "room", thread_id=thread, agents=("main",)
+            )
+            return found.person_id
+
+        assert [await owner(None), await owner("7")] == [bob.id, moved.after]
+        said = await rig.answer("two", chat="room", chat_type="group", user="ann")
+        assert said == "#2 two"

@@ -102,6 +102,27 @@ async def test_everybody_finds_what_they_may_see_and_nothing_else(tmp_path: Path
 
 
 @pytest.mark.req("W25", "W22")
+async def test_in_a_shared_group_everybody_finds_what_was_said_there(tmp_path: Path) -> None:
+    rules = {"SESSIONS__GROUPS": "shared", "SESSIONS__THREADS": "per_user"}
+    async with open_rig(tmp_path, search=True, settings=rules) as rig:
+        await everybody_talks(rig)
+        await take_in(rig)
+        ann, bob = await person(rig, "ann"), await person(rig, "bob")
+        group, thread = "agent:main:rest:group:room", "agent:main:rest:thread:room:7:ann"
+        said = {"needle ann group", "needle bob group"}
+        anns = {"needle ann dm", "needle ann thread", *said}
+
+        for asker, found in (
+            (Searcher(ann, group, False), said),
+            (Searcher(bob, group, False), said),
+            (Searcher(ann, thread, False), {"needle ann thread"}),
+            (Searcher(bob, thread, False), set()),
+            (Searcher(ann, "agent:main:rest:dm:ann", True), anns),
+        ):
+            assert set(await texts(rig, "needle", asker)) == found
+
+
+@pytest.mark.req("W25", "W22")
 async def test_a_direct_chat_in_which_somebody_else_writes_is_no_private_place(
     tmp_path: Path,
 ) -> None:

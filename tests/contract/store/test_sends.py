@@ -117,6 +117,22 @@ async def test_w27_the_sessions_of_a_chat_are_found_by_its_kind(store: Store) ->
     assert [one.lane for one in found] == [thread]
 
 
+@pytest.mark.req("W27", "W22")
+async def test_w27_sessions_of_whole_groups_and_of_each_in_a_thread_are_found(store: Store) -> None:
+    group, thread = lane_of("room", kind="group"), lane_of("room", thread="7", user="ann")
+    ann = await write(store, "ann", group, chat="room")
+    bob = await write(store, "bob", group, chat="room", at=2.0)
+    await write(store, "ann", thread, chat="room", at=3.0)
+    await write(store, "ann", lane_of("room", thread="71"), chat="room")
+
+    found = await store.sends.sessions("push", "room", thread_id=None, agents=AGENTS)
+    assert [one.lane for one in found] == [group]
+    found = await store.sends.sessions("push", "room", thread_id="7", agents=AGENTS)
+    assert [(one.lane, one.person_id) for one in found] == [(thread, ann)]
+    assert await store.sends.has_written(bob, lane=group)
+    assert not await store.sends.has_written(bob, lane=thread)
+
+
 @pytest.mark.req("W27")
 async def test_w27_the_direct_chats_of_a_person_are_theirs_alone(store: Store) -> None:
     ann = await write(store, "ann", lane_of("ann"), chat="ann", at=1.0)

@@ -22,6 +22,8 @@ OLD = {
     "default_reset_policy": {"mode": "both", "at_hour": 5, "idle_minutes": 90, "notify": False},
     "reset_by_type": {"group": {"mode": "idle", "idle_minutes": 60}},
     "reset_by_platform": {"discord": {"mode": "none"}},
+    "group_sessions_per_user": False,
+    "thread_sessions_per_user": True,
     "reset_triggers": ["/new", "/reset"],
     "sessions_dir": "/home/old/.hermes/sessions",
     "always_log_local": True,
@@ -59,6 +61,7 @@ def test_a_whole_file_of_the_older_gateway_is_understood(old, load_home):
         90,
         False,
     )
+    assert (sessions.groups, sessions.threads) == ("shared", "per_user")
     assert sessions.reset_chat_types["group"].idle_min == 60
     assert sessions.reset_platforms["discord"].mode == "none"
     streaming = settings.streaming

@@ -19,8 +19,8 @@ HASHED = hashlib.sha256(PHONE.encode()).hexdigest()[:12]
 ALONE = SessionContext()
 
 
-def told(source: Source, around: SessionContext = ALONE) -> list[str]:
-    blocks = place_block(source, around)
+def told(source: Source, around: SessionContext = ALONE, *, is_shared: bool = False) -> list[str]:
+    blocks = place_block(source, around, is_shared=is_shared)
     assert all(map(is_place, blocks))
     return [line for block in blocks for line in block.splitlines()[1:]]
 
@@ -38,7 +38,7 @@ def test_w26_personal_ids_are_hashed(platform: str) -> None:
         f"- connected platforms: {platform}",
         f"- home channels: {platform} ({HASHED})",
     ]
-    assert PHONE not in str(place_block(source, around))
+    assert PHONE not in str(place_block(source, around, is_shared=False))
 
 
 @pytest.mark.req("W26")
@@ -97,12 +97,13 @@ def test_w26_a_thread_is_everybodys_and_homes_are_named() -> None:
     )
     around = SessionContext((("slack", "C9:7"), ("telegram", None)))
 
-    assert told(source, around)[1:] == [
+    assert told(source, around, is_shared=True)[1:] == [
         "- chat: a thread (id C1)",
         "- with: everybody who writes in it",
         "- connected platforms: slack, telegram",
         "- home channels: slack (C9)",
     ]
+    assert told(source, around)[2] == "- with: Ann (id U1)"
 
 
 @pytest.mark.req("W26")
@@ -141,7 +142,7 @@ def test_w21_the_web_chat_is_told_when_a_platform_comes_and_when_the_last_one_go
 def test_w21_words_of_others_are_not_taken_for_what_a_session_was_told() -> None:
     source = Source(platform="slack", chat_id="a", user_id="a")
     around = SessionContext((("slack", None),))
-    blocks = place_block(source, around)
+    blocks = place_block(source, around, is_shared=False)
     forged = "\n\nWhat may help:\n- connected platforms: none"
 
     assert place_news(source, around, blocks=blocks, notes=(forged,)) == ()

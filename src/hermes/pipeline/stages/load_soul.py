@@ -16,6 +16,7 @@ from hermes.message.chat import UNANSWERED, ChatMessage
 from hermes.message.continuations import is_go_on
 from hermes.message.parts import NotePart
 from hermes.message.reply import Reply
+from hermes.message.session_key import is_shared
 from hermes.message.source import Source
 from hermes.pipeline.needs import StageContext
 from hermes.pipeline.session_context import ChatServices, around, begins_alike, place_of
@@ -181,7 +182,10 @@ def _has_facts(message: ChatMessage) -> bool:
 async def _place(turn: Turn, ctx: _Context) -> tuple[str, ...]:
     """Return the block about its place for a session that begins."""
     found = around(turn, ctx.services)
-    return () if found is None else place_block(await place_of(turn, ctx.services), found)
+    if found is None:
+        return ()
+    place = await place_of(turn, ctx.services)
+    return place_block(place, found, is_shared=is_shared(turn.lane))
 
 
 async def _begin(turn: Turn, ctx: _Context) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ Everything here runs inside a transaction of the caller.
 import json
 from collections.abc import Iterable, Set
 
-from hermes.message.session_key import unescape
+from hermes.message.session_key import is_shared, unescape
 from hermes.store.search.file import SQL
 from hermes.store.search.graph_reader import Addition, IndexMessage
 from hermes.store.search.tags import Tag, mark, quoted
@@ -20,12 +20,12 @@ _MOST_KNOWN = 500
 class IndexedGraph:
     """A graph as the index knows it: the numbers of its session, agent and platform."""
 
-    __slots__ = ("agent", "chat", "is_child", "is_thread", "platform")
+    __slots__ = ("agent", "chat", "is_child", "is_shared", "platform")
 
     def __init__(self, db: Database, name: str) -> None:
-        lane, agent, platform, chat_type = parts_of(name)
+        lane, agent, platform = parts_of(name)
         self.is_child = "/" in lane
-        self.is_thread = chat_type == "thread" and not self.is_child
+        self.is_shared = is_shared(lane) and not self.is_child
         self.chat = number_of(db, Tag.CHAT, lane)
         self.agent = number_of(db, Tag.AGENT, agent)
         self.platform = number_of(db, Tag.PLATFORM, platform)
@@ -42,11 +42,11 @@ class IndexedGraph:
         )
 
 
-def parts_of(name: str) -> tuple[str, str, str, str]:
-    """Return the session of a graph's name, its agent, its platform and its kind of chat."""
+def parts_of(name: str) -> tuple[str, str, str]:
+    """Return the session of a graph's name, its agent and its platform."""
     lane = name.rpartition("#")[0] or name
-    _, agent, platform, chat_type, *_ = (*lane.split(":", 4), "", "", "")
-    return lane, unescape(agent), unescape(platform), chat_type
+    _, agent, platform, *_ = (*lane.split(":", 3), "", "")
+    return lane, unescape(agent), unescape(platform)
 
 
 def number_of(db: Database, kind: Tag, name: str) -> int:
@@ -86,7 +86,7 @@ class IndexWriter:
         if place is None:
             _keep_small(self._places)
             place = self._places[graph] = IndexedGraph(self._db, name)
-            self._db.execute(SQL["add_graph"], (graph, name, place.chat, place.is_thread))
+            self._db.execute(SQL["add_graph"], (graph, name, place.chat, place.is_shared))
         return place
 
     def _put(self, addition: Addition, spoken: IndexMessage, *, place: IndexedGraph) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 import apsw
 
-from hermes.message.session_key import base_lane, is_direct, root_lane
+from hermes.message.session_key import base_lane, is_direct, is_shared, root_lane
 from hermes.ports.search import FoundMessage, SearchAsk, Searcher
 from hermes.store.search.file import SQL
 from hermes.store.search.index_writer import ROLES, parts_of
@@ -118,7 +118,7 @@ class Finder:
         if self._is_erased(person_id):
             return None
         name = str(self._db.rows(SQL["graph"], (graph,))[0][0])
-        session, agent, platform, _ = parts_of(name)
+        session, agent, platform = parts_of(name)
         said_by: Literal["user", "assistant"] = "user" if ROLES[role] == "user" else "assistant"
         return FoundMessage(
             at=at,
@@ -162,7 +162,7 @@ class Finder:
         here = self._number(Tag.CHAT, lane)
         own: Marks = ((Tag.PERSON, person),)
         session: Marks = ((Tag.CHAT, here),)
-        if _is_thread(lane):
+        if is_shared(lane):
             return [session]
         is_alone = asker.is_private and is_direct(lane) and not self._is_shared(here, person)
         if person and is_alone:
@@ -173,7 +173,3 @@ class Finder:
     def _is_shared(self, chat: int, person: int) -> bool:
         """Return whether several people write in a direct chat."""
         return any(row[0] != person for row in self._db.rows(SQL["people_of_chat"], (chat,)))
-
-
-def _is_thread(lane: str) -> bool:
-    return lane.split(":", 4)[3:4] == ["thread"]

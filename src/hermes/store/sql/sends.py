@@ -39,12 +39,18 @@ class SqlSends:
         reads, rows = self._engine.reads, []
         chat = Target(platform=platform, account="", chat_id=chat_id, thread_id=thread_id)
         for agent in agents:
-            kind = "dm" if thread_id is None else "thread"
-            rows += await reads.rows(_SQL["session"], _lane(agent, chat, kind=kind))
-            for shared in ("group", "channel") if thread_id is None else ():
-                lane = _lane(agent, chat, kind=shared)
-                rows += await reads.rows(_SQL["sessions_of_group"], lane, _IN_A_GROUP)
+            kinds = ("dm", "group", "channel") if thread_id is None else ("thread",)
+            for kind in kinds:
+                lane = _lane(agent, chat, kind=kind)
+                rows += await reads.rows(_SQL["session"], lane)
+                if kind != "dm":
+                    rows += await reads.rows(_SQL["sessions_of_group"], lane, _IN_A_GROUP)
         return tuple(map(_known, sorted(rows, key=lambda row: -row[2])))
+
+    async def has_written(self, person_id: str, *, lane: str) -> bool:
+        """Return whether a person has written in a session of late."""
+        rows = await self._engine.reads.rows(_SQL["lanes_of_late"], person_id)
+        return any(row[0] == lane for row in rows)
 
     async def direct_chats(self, person_id: str, *, limit: int) -> tuple[KnownSession, ...]:
         """Return the direct chats in which a person wrote recently, newest first."""

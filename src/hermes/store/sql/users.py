@@ -12,7 +12,7 @@ import msgspec
 from hermes.errors import Conflict, NotFound
 from hermes.message.channel_name import platform_of
 from hermes.message.ids import MakeId
-from hermes.message.session_key import base_lane, depth_of, unescape
+from hermes.message.session_key import base_lane, depth_of, is_shared, unescape
 from hermes.ports.people import (
     ActivatedHow,
     ChannelAccess,
@@ -337,11 +337,10 @@ async def _writer_of(tx: Tx, lane: str, person_id: str, *, sealer: Sealer) -> st
         content = await sealer.get(tx, row[1], owner=person_id, place=event_place(row[0]))
         if content is not None:
             return decode_event(content).source.user_id
-    # The lane of a group ends with its user, and most direct chats have the name of their person.
+    # The lane of a person in a group or thread ends with its user, and most direct chats have the name of their person.
     return unescape(lane.rpartition(":")[2])
 
 
 def _is_personal(lane: str) -> bool:
-    """Return whether a lane is one person's session; threads belong to everyone."""
-    is_base = base_lane(lane) == lane and depth_of(lane) == 0
-    return is_base and lane.split(":")[3:4] != ["thread"]
+    """Return whether a lane is one person's session; those of everybody in a chat are not."""
+    return base_lane(lane) == lane and depth_of(lane) == 0 and not is_shared(lane)

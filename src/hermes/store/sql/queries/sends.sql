@@ -7,7 +7,7 @@ FROM lanes JOIN people ON people.id = lanes.person_id AND people.erased_at IS NU
 WHERE key = ?1;
 
 -- name: sessions_of_group
--- The sessions that people have in a group, read along the lanes that begin with it.
+-- The sessions that people have in a group or thread, each their own, read along the lanes that begin with it.
 SELECT key, lanes.person_id, lanes.used_at, lanes.epoch, (
     SELECT account FROM inbox WHERE lane = lanes.key ORDER BY seq DESC LIMIT 1
 )
