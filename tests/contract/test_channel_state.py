@@ -5,11 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from hermes.channel_kit.known_ids import KnownIds
+from hermes.channel_kit.reply_window import ReplyWindow
 from hermes.errors import GuardFailed
 from hermes.ports.channel_state import ChannelState, PlatformState
 from hermes.testing.channel_state import MemoryChannelState
 from hermes.testing.manual_time import ManualClock
-from tests.stores.opening import open_store, opened, raw_bytes
+from tests.stores.opening import open_store, opened, raw_bytes, tables
 
 
 class Rig:
@@ -129,3 +131,31 @@ async def test_values_are_there_after_a_restart_and_unreadable_in_the_files(tmp_
     assert b"xylophone" not in raw_bytes(tmp_path)
     async with opened(tmp_path) as again:
         assert await again.channel_state.get("email", "place") == b"xylophone@example.org"
+
+
+@pytest.mark.req("J24", "W14")
+async def test_what_is_known_of_people_is_found_by_their_ids_and_names_nobody(
+    tmp_path: Path,
+) -> None:
+    number, clock = "4915550001", ManualClock()
+    async with opened(tmp_path) as store:
+        state = PlatformState(store.channel_state, "whatsapp")
+        await KnownIds(state).of([number, "DE.1"])
+        window = ReplyWindow(state, platform="whatsapp", lasts_s=60.0, clock=clock)
+        await window.heard(number, at=clock.now())
+        await state.put(f"stopped/{state.mark(number)}", b"1")
+    with tables(tmp_path, read_only=True) as kept:
+        keys = [key for (key,) in kept.rows("SELECT key FROM channel_state")]
+
+    clock.advance(60.0)
+    async with opened(tmp_path) as again:
+        state = PlatformState(again.channel_state, "whatsapp")
+        values = [await state.get(key) or b"" for key in keys]
+        window = ReplyWindow(state, platform="whatsapp", lasts_s=60.0, clock=clock)
+        assert await KnownIds(state).of(["DE.1"]) == number
+        assert await window.is_closed(number)
+        assert await state.get(f"stopped/{state.mark(number)}") == b"1"
+        assert state.mark(number) != PlatformState(again.channel_state, "sms").mark(number)
+
+    assert sorted(key.partition("/")[0] for key in keys) == ["heard", "id", "id", "stopped"]
+    assert [one for one in (*keys, *map(repr, values)) if number in one or "DE.1" in one] == []

@@ -606,6 +606,43 @@ async def test_late_proof_of_a_preview_gives_its_id_so_that_it_is_edited(rig) ->
     assert (row.state, row.chunk, row.platform_message_id) == ("pending", 0, "x9")
 
 
+@pytest.mark.req("J16", "J17")
+async def test_late_proof_of_a_preview_is_none_that_the_whole_reply_stands(rig) -> None:
+    await preview(rig, "a1")
+    await rig.recover()
+    await rig.commit("a1")
+    # Its key is that of the preview: the platform may show either.
+    await rig.outbox.sending("a1", chunk=0, at=rig.clock.now(), last=True)
+
+    told = [await arrive(rig, "a1") is not None]
+    await rig.recover()
+    told.append(await arrive(rig, "a1") is not None)
+    found = await rig.row("a1")
+    # From here on it is an edit that is sent.
+    await rig.outbox.sending("a1", chunk=0, at=rig.clock.now(), last=True)
+    told.append(await arrive(rig, "a1") is not None)
+    await rig.outbox.unknown("a1", at=rig.clock.now())
+    told.append(await arrive(rig, "a1") is not None)
+
+    row = await rig.row("a1")
+    assert told == [False, True, False, False]
+    assert (found.state, found.chunk, found.platform_message_id) == ("pending", 0, "x9")
+    assert (row.state, row.chunk, row.platform_message_id) == ("unknown", 0, "x9")
+
+
+@pytest.mark.req("J16", "A28")
+async def test_a_repeated_preview_that_was_sent_has_the_time_of_its_end(rig) -> None:
+    now = rig.clock.now()
+    await preview(rig, "a1")
+    await rig.recover()
+    await rig.commit("a1")
+    await rig.outbox.sending("a1", chunk=0, at=now, last=True)
+    await rig.outbox.chunk_sent("a1", chunk=0, platform_message_id="x1", last=True, at=now + 9.0)
+
+    row = await rig.row("a1")
+    assert (row.state, row.sending_at, row.ended_at) == ("sent", now + 9.0, now + 9.0)
+
+
 async def _come_back(rig, *, name: str = "a", platform: str = "memory") -> str | None:
     return await rig.outbox.returned(
         name,

@@ -1,5 +1,8 @@
 """The state of channels in memory, for a connection that is only tried out, and for tests."""
 
+import hashlib
+import os
+
 import msgspec
 
 from hermes.errors import GuardFailed
@@ -17,6 +20,7 @@ class MemoryChannelState:
     def __init__(self) -> None:
         self._values: dict[tuple[str, str], _Value] = {}
         self._writes = 0
+        self._digest_key = os.urandom(32)
 
     async def get(self, platform: str, key: str) -> bytes | None:
         """Return a value, or None if there is none."""
@@ -42,6 +46,10 @@ class MemoryChannelState:
         for one in named[keep:]:
             del self._values[one]
         return len(named[keep:])
+
+    def digest(self, content: bytes) -> bytes:
+        """Return a keyed digest, the same for as long as the object lives."""
+        return hashlib.blake2b(content, key=self._digest_key, digest_size=20).digest()
 
     def _guarded(self, platform: str, key: str, fence: int | None) -> _Value | None:
         before = self._values.get((platform, key))

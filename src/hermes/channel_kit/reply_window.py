@@ -23,7 +23,7 @@ class ReplyWindow:
     def __init__(
         self, state: PlatformState, *, platform: str, lasts_s: float, clock: Clock
     ) -> None:
-        self._heard = KeptMap(state, "heard/", most=_MOST)
+        self._heard = KeptMap(state, "heard/", most=_MOST, hides_names=True)
         self._platform = platform
         self._lasts_s = lasts_s
         self._clock = clock

@@ -173,7 +173,7 @@ def compose(record: DeliveryRecord, chunk: Chunk, *, handle: ReplyHandle | None 
         parts = (TextPart(NOT_IN_FILE),)
     elif record.failure == POSSIBLE_REPEAT:
         first = chunk[0]
-        marked = TextPart(_repeated(first.text)) if isinstance(first, TextPart) else None
+        marked = TextPart(repeated(first.text)) if isinstance(first, TextPart) else None
         parts = (marked, *chunk[1:]) if marked else (TextPart(REPEAT_PREFIX), *chunk)
     return Delivery(
         id=record.id,
@@ -204,7 +204,7 @@ def _size_of(part: _Attached, *, unknown: int) -> int:
     return unknown if size is None else size
 
 
-def _repeated(text: str) -> str:
+def repeated(text: str) -> str:
     """Return the text with the repeat prefix; on its own line if the text begins with a block."""
     is_block = _BLOCK_START.match(text) is not None
     return f"{REPEAT_PREFIX.rstrip()}\n{text}" if is_block else f"{REPEAT_PREFIX}{text}"

@@ -10,6 +10,7 @@ import structlog
 from hermes.errors import DeliveryError, DeliveryRejected
 from hermes.outbox.alarm import Sleep
 from hermes.outbox.channel_calls import ChannelCalls
+from hermes.outbox.chunk_sends import repeated
 from hermes.outbox.rates import RateGate
 from hermes.ports.clock import Clock
 from hermes.ports.offers import OfferEnd, OfferStore, PostChange
@@ -34,7 +35,8 @@ class _Tries(msgspec.Struct):
 def ended_text(change: PostChange, wire: ChannelCalls) -> str:
     """Return what a question says once it has ended; only its end if both do not fit."""
     end = f"→ {change.chosen or _ENDS[change.ended or 'chosen']}"
-    whole = f"{change.text}\n\n{end}" if change.text else end
+    said = repeated(change.text) if change.is_repeat and change.text else change.text
+    whole = f"{said}\n\n{end}" if said else end
     return whole if wire.measure(whole) <= wire.capabilities.max_chars else end
 
 

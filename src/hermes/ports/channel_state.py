@@ -11,7 +11,8 @@ class ChannelState(Protocol):
     """Values of channels by platform and key; each write is durable when it returns.
 
     Values are encrypted at rest. Platforms and keys are not: a key may hold the platform's ids, but
-    no name, no address and nothing that anybody wrote.
+    no name, no address, no telephone number and nothing that anybody wrote. What a person is known
+    by goes into a key as a digest.
 
     A `fence` is that of the writer's claim on the channel. A write with a smaller fence than that of
     the stored value raises `GuardFailed`: another holder of the claim has written since. A write
@@ -32,6 +33,10 @@ class ChannelState(Protocol):
 
     async def trim(self, platform: str, prefix: str, *, keep: int) -> int:
         """Delete all but the `keep` values written last whose key begins so; return how many."""
+        ...
+
+    def digest(self, content: bytes) -> bytes:
+        """Return a keyed digest, the same after a restart; without the store's key it tells nothing."""
         ...
 
 
@@ -57,3 +62,7 @@ class PlatformState:
     async def trim(self, prefix: str, *, keep: int) -> int:
         """Delete all but the `keep` values written last whose key begins so; return how many."""
         return await self._store.trim(self._platform, prefix, keep=keep)
+
+    def mark(self, name: str) -> str:
+        """Return what stands for a name in a key: found again by who has the name, and naming nobody."""
+        return self._store.digest(f"{self._platform}\0{name}".encode("utf-8", "replace")).hex()

@@ -38,7 +38,8 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
 class PostChange(msgspec.Struct, frozen=True, kw_only=True):
     """What is to happen to a message that is posted: it shows how its question ended, or it is deleted.
 
-    `text` is what it says, and `chosen` the answer that was pressed, if one was.
+    `text` is what it says, and `chosen` the answer that was pressed, if one was. `is_repeat` says that it
+    was sent as a possible repeat.
     """
 
     delivery: str
@@ -50,6 +51,7 @@ class PostChange(msgspec.Struct, frozen=True, kw_only=True):
     text: str = ""
     ended: OfferEnd | None = None
     chosen: str = ""
+    is_repeat: bool = False
 
 
 class PostedDelivery(msgspec.Struct, frozen=True):

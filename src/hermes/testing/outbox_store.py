@@ -176,7 +176,10 @@ class MemoryOutboxStore:
             raise GuardFailed(f"delivery {delivery_id} was stopped; read it again")
         begun = row.most if row.most is not None else most
         self._last[delivery_id] = last
-        self._put(row, state=State.SENDING, chunk=chunk, sending_at=at, most=begun)
+        # What repeats a preview in doubt may have its key.
+        is_in_doubt = row.state is State.UNKNOWN and row.sending_at is None
+        begun_at = None if is_in_doubt else at
+        self._put(row, state=State.SENDING, chunk=chunk, sending_at=begun_at, most=begun)
 
     async def chunk_sent(
         self,
@@ -197,6 +200,7 @@ class MemoryOutboxStore:
             chunk=chunk + 1,
             platform_message_id=row.platform_message_id or platform_message_id,
             failure=None,
+            sending_at=at if row.sending_at is None else row.sending_at,
             ended_at=at if last else None,
         )
 
@@ -297,6 +301,8 @@ class MemoryOutboxStore:
         was_sent = row.sending_at is not None or row.state is State.UNKNOWN
         is_same = (row.fresh or row.failure == "edit_rejected") == is_fresh
         if row.state not in {*_HOLDS_BACK, State.UNKNOWN} or not was_sent or not is_same:
+            return None
+        if _is_edited(row) and not is_fresh:
             return None
         self._held.discard(delivery_id)
         told = DeliveryNote(at=at, then="arrived", tried=False, chunk=chunk)
@@ -405,3 +411,11 @@ def _is_begun(row: DeliveryRecord) -> bool:
         return False
     is_posted = row.chunk > 0 or row.platform_message_id is not None
     return row.state in {*_HOLDS_BACK, State.UNKNOWN} and (is_posted or row.state is State.SENDING)
+
+
+def _is_edited(row: DeliveryRecord) -> bool:
+    """Return whether the message of the current chunk was posted before, so that only an edit is sent."""
+    if row.sending_at is None or row.failure == "possible_repeat":
+        return False
+    ids = (row.platform_message_id, *row.more)
+    return row.chunk < len(ids) and ids[row.chunk] is not None

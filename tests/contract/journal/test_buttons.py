@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from hermes.outbox.marks import REPEAT_PREFIX
 from hermes.ports.channel import Buttons, Capabilities
 from hermes.ports.tool import Question, ToolContext, ToolTraits
 from hermes.testing.manual_time import ManualClock
@@ -89,6 +90,23 @@ async def test_an_approval_is_pressed_and_the_question_shows_it(tmp_path: Path) 
             late = await rig.press(value)
             assert await reply_to(rig, late) == ("refused", "That was answered already.")
         assert tool.runs == 1
+
+
+@pytest.mark.req("J9", "A28")
+async def test_a_question_that_may_be_a_repeat_says_so_also_once_it_is_answered(
+    tmp_path: Path,
+) -> None:
+    channel = platform(msgspec.structs.replace(ABLE, history=False, key_window_s=0.0))
+    async with open_rig(tmp_path, tools=(RunTool("pay", traits=ASKING),), push=channel) as rig:
+        channel.lose_answers("send", 1)
+        _, question = await park(rig)
+        await rig.as_time_passes(lambda: len(channel.posts) == 2)
+        repeated = await last_question(rig, after=question)
+
+        await rig.press(repeated.choices[0].value)
+
+        assert await shown(rig, repeated) == "→ Approve"
+        assert rig.push.posts[repeated.id].text == f"{REPEAT_PREFIX}{question.text}\n\n→ Approve"
 
 
 @pytest.mark.req("J9")

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import msgspec
 import pytest
 
 from hermes.errors import DeliveryRejected, DeliveryUnknown, FailureClass, NotDelivered
@@ -120,6 +121,13 @@ async def test_a_platform_is_asked_only_for_what_it_can() -> None:
         await desk.make()
     assert [desk.verbs() for desk in (edits, deletes, vanishes)] == [[], ["delete"], []]
     assert [list(desk.offers.due) for desk in (edits, deletes, vanishes)] == [[], [], []]
+
+
+def test_a_question_that_was_sent_as_a_possible_repeat_still_says_so() -> None:
+    change = msgspec.structs.replace(END, is_repeat=True)
+    assert ended_text(change, Desk(max_chars=80).wire) == (
+        "(possibly a repeat) Shall I?\n\n→ Approve"
+    )
 
 
 def test_of_a_question_that_fills_its_message_only_the_end_is_shown() -> None:

@@ -138,7 +138,7 @@ class SmsChannel:
         if event is None:
             return _ANSWER
         consent = consent_of(fields)
-        mark = _STOPPED + event.source.chat_id
+        mark = self._stopped(event.source.chat_id)
         if consent == "stop":
             await self._setup.state.put(mark, b"1")
         elif consent == "start":
@@ -146,6 +146,10 @@ class SmsChannel:
         # The carrier has answered these words already.
         await keep_all(() if consent else (event,), accept)
         return _ANSWER
+
+    def _stopped(self, number: str) -> str:
+        """Return the key of a STOP: it outlives an erased person, and does not name the number."""
+        return _STOPPED + self._setup.state.mark(number)
 
     async def _tell(self, status: SmsStatus, *, key: str) -> None:
         if key and status.state in _ARRIVED and self._setup.arrived is not None:
@@ -160,7 +164,7 @@ class SmsChannel:
     async def send(self, delivery: Delivery) -> Receipt:
         """Send one message; raises a `DeliveryError` subclass that says what is known."""
         to = canonical_number(delivery.target.chat_id)
-        if await self._setup.state.get(_STOPPED + to) is not None:
+        if await self._setup.state.get(self._stopped(to)) is not None:
             raise DeliveryRejected(
                 "sms: this person has written STOP; nothing was sent. They are written to again once "
                 "they write START",

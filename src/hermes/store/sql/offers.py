@@ -8,6 +8,7 @@ from hermes.message.offer import NewOffer, Press
 from hermes.message.parts import choices_of, text_of
 from hermes.ports.channel import Target
 from hermes.ports.offers import Offer, OfferEnd, PostChange, PostedDelivery
+from hermes.store.sql.delivery_story import DeliveryStories
 from hermes.store.sql.engine import Engine, encode
 from hermes.store.sql.queries import load
 from hermes.store.sql.tx import Row, Tx
@@ -50,6 +51,7 @@ class SqlOffers:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self._stories = DeliveryStories(engine)
 
     async def posted(
         self, platform: str, chat_id: str, platform_message_id: str
@@ -88,10 +90,12 @@ class SqlOffers:
         return (*ends, *map(_deletion, vanishing))
 
     async def _end(self, row: Row) -> PostChange:
-        offer, delivery, message_id, person_id, target, posted, body, chosen, state, subject = row
-        content = None
+        offer, delivery, message_id, person_id, target, posted, body, *end = row
+        chosen, state, subject, story = end
+        reads, content = self._engine.reads, None
         if body is not None:
-            content = await self._engine.sealer.get(self._engine.reads, body, owner=person_id)
+            content = await self._engine.sealer.get(reads, body, owner=person_id)
+        told = await self._stories.read(reads, person_id, story, delivery_id=delivery)
         parts = () if content is None else _decode_chat(content).parts
         labels = [choice.label for choice in choices_of(parts)]
         is_known = chosen is not None and 0 <= chosen < len(labels)
@@ -106,6 +110,7 @@ class SqlOffers:
             text=text_of(parts),
             ended="chosen" if is_answered else _ENDS.get(state, "expired"),
             chosen=labels[chosen] if is_known else "",
+            is_repeat=any(note.then == "repeated" for note in told),
         )
 
     async def changed(self, change: PostChange) -> None:

@@ -246,12 +246,15 @@ class SqlOutbox:
             row = await tx.row(_SQL["in_doubt"], *found)
             if row is None:
                 return None
-            message_id, sending_at, more, state = row
+            message_id, sending_at, more, state, may_be_edit = row
             named = (delivery_id, chunk, platform_message_id)
             # What a preview posted shows the beginning of the reply only.
             is_preview = (chunk == 0 and sending_at is None) or (
                 0 < chunk <= more and await tx.changed(_SQL["more_found"], *named) == 1
             )
+            if may_be_edit and chunk <= more and not is_preview:
+                # It was posted before: its edit is on the wire, of which this says nothing.
+                return None
             change = "preview_found" if is_preview else "settled"
             tx.put(_SQL[change], delivery_id, platform_message_id, *(() if is_preview else (at,)))
             if chunk > 0:

@@ -83,7 +83,7 @@ LEFT_OUT: Mapping[str, str] = {
     "agent_versions": "what operators set of them",
     "paused_channels": "platforms",
     "secrets": "API keys and passwords of the gateway and of its agents",
-    "channel_state": "what a platform's connection remembers",
+    "channel_state": "what a platform's connection remembers; it names people by keyed digests only",
     "task_pushes": "where programs are notified of the person's tasks; it has their credentials",
     "bot_turns": "how often bots answered each other in a chat",
     "nodes": "processes",

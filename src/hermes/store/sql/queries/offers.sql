@@ -35,7 +35,7 @@ ORDER BY seq DESC LIMIT 1;
 -- name: ended
 -- Posted questions with buttons whose end is not shown: they were pressed, decided otherwise, or are too old.
 SELECT offers.id, delivery, offers.message_id, person_id, target, platform_message_id, outbox.body, chosen,
-    approvals.state, subject
+    approvals.state, subject, story
 FROM offers JOIN outbox ON outbox.id = offers.delivery
     LEFT JOIN approvals ON approvals.id = offers.subject
 WHERE offers.platform = ?1 AND shown = 0

@@ -131,8 +131,10 @@ UPDATE outbox SET handle_key = ?2, handle_number = ?3 WHERE id = ?1;
 
 -- name: sending
 -- A chunk is on the wire of this node from now on, unless the person stopped the reply unnoticed.
--- The limit of messages stays the one with which the first began.
-UPDATE outbox SET state = 'sending', chunk = ?2, sending_at = ?3, owner = ?4,
+-- The limit of messages stays the one with which the first began. What repeats a preview in doubt has no
+-- time: its key may be that of the preview.
+UPDATE outbox SET state = 'sending', chunk = ?2, owner = ?4,
+    sending_at = CASE WHEN state = 'unknown' AND sending_at IS NULL THEN NULL ELSE ?3 END,
     most = coalesce(most, ?6), last = ?7
 WHERE id = ?1 AND state IN ('pending', 'retry', 'unknown', 'sending')
     AND (stopped_by IS NULL OR ?5 = 1)
@@ -142,7 +144,8 @@ WHERE id = ?1 AND state IN ('pending', 'retry', 'unknown', 'sending')
 -- A chunk has arrived; the first one's id is the reply's, and the next chunk is not on the wire.
 UPDATE outbox SET chunk = ?2 + 1, platform_message_id = coalesce(platform_message_id, ?3),
     state = CASE WHEN ?4 = 1 THEN 'sent' ELSE 'pending' END,
-    ended_at = CASE WHEN ?4 = 1 THEN CAST(?5 AS DOUBLE PRECISION) END, failure = NULL
+    ended_at = CASE WHEN ?4 = 1 THEN CAST(?5 AS DOUBLE PRECISION) END, failure = NULL,
+    sending_at = coalesce(sending_at, ?5)
 WHERE id = ?1 AND state = 'sending';
 
 -- name: add_part
@@ -202,8 +205,10 @@ WHERE id = ?1 AND platform = ?2 AND state NOT IN ('dead', 'preview') AND sending
 RETURNING message_id;
 
 -- name: in_doubt
--- What of a delivery may have arrived: whether it is a preview's message whose id is unknown.
-SELECT message_id, sending_at, more, state FROM outbox
+-- What of a delivery may have arrived: whether it is a preview's message, and whether its id is known.
+SELECT message_id, sending_at, more, state,
+    ?4 = 0 AND coalesce(failure, '') <> 'possible_repeat' AND (?3 > 0 OR platform_message_id IS NOT NULL)
+FROM outbox
 WHERE id = ?1 AND platform = ?2 AND chunk = ?3 AND state IN ('unknown', 'sending', 'retry', 'pending')
     AND (fresh = 1 OR coalesce(failure, '') = 'edit_rejected') = (?4 = 1)
     AND (sending_at IS NOT NULL OR state = 'unknown');
