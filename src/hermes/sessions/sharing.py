@@ -39,7 +39,9 @@ class SharingRules:
         chats = {} if channel is None else channel.chats
         for name in (source.chat_id, source.parent_chat_id):
             found = None if name is None else chats.get(name)
-            rule = found and (found.threads if is_thread(source) else found.groups)
+            if found is None:
+                continue
+            rule = found.threads if is_thread(source) else found.groups
             if rule is not None:
                 return rule
         return None

@@ -93,7 +93,7 @@ def test_files_are_parts_by_what_they_are() -> None:
 )
 def test_an_id_that_is_no_text_or_no_openid_is_not_read(told: dict[str, object]) -> None:
     with pytest.raises(BadRequest):
-        event(**told)
+        event("C2C_MESSAGE_CREATE", **told)
 
 
 def test_a_message_of_nothing_or_of_nobody_is_no_event() -> None:
