@@ -95,6 +95,15 @@ class PersonDevice:
         sealed = {"type": number, "body": base64.b64encode(body).decode().rstrip("=")}
         return {"algorithm": OLM, "sender_key": self.curve, "ciphertext": {curve: sealed}}
 
+    def garbage(self) -> Object:
+        """Return a message to the bot's device that nobody can read."""
+        curve = self.bot_keys()[f"curve25519:{self.server.device}"]
+        return {
+            "algorithm": OLM,
+            "sender_key": self.curve,
+            "ciphertext": {curve: {"type": 1, "body": "AAAA"}},
+        }
+
     def tell(self, kind: str, content: Object, **other: Any) -> None:
         self.server.tell_device(self.user, "m.room.encrypted", self.seal(kind, content, **other))
 

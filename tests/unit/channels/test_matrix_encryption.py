@@ -61,6 +61,11 @@ class Homeserver(MatrixStandIn):
     """It looks at what the bot has stored when it is told of keys, or of an encrypted message."""
 
     before: Callable[[str], Awaitable[None]] | None = None
+    queries = 0
+
+    def on_query_keys(self, call: SiteCall) -> dict[str, Any]:
+        self.queries += 1
+        return super().on_query_keys(call)
 
     async def look(self, call: SiteCall) -> None:
         if self.before is not None:
@@ -351,6 +356,29 @@ async def test_a_broken_message_to_the_device_harms_nothing(
     await rig.barrier()
 
     assert rig.texts() == ["still here"]
+
+
+@pytest.mark.parametrize("is_readable", [True, False])
+async def test_strangers_do_not_have_the_bot_ask_about_them_without_end(
+    rig: Rig, is_readable: bool
+) -> None:
+    await rig.begin()
+    rig.ada.tell("m.room_key", rig.ada.room_key(ROOM))
+    rig.put(rig.ada.message(ROOM, "one"))
+    await rig.barrier()
+    before = rig.server.queries
+
+    # when people whom the bot has never met write to its device; each answer of their homeserver may take 10 s
+    eve = PersonDevice(rig.server, "@eve:evil.example")
+    for number in range(40):
+        eve.user = f"@x{number}:evil.example"
+        sealed = eve.seal("m.room_key", {}) if is_readable else eve.garbage()
+        rig.server.tell_device(eve.user, "m.room.encrypted", sealed)
+    rig.put(rig.ada.message(ROOM, "two"))
+    await rig.barrier()
+
+    assert rig.texts() == ["one", "two"]
+    assert rig.server.queries - before == (20 if is_readable else 0)
 
 
 async def test_a_room_key_in_the_clear_is_not_taken(rig: Rig) -> None:

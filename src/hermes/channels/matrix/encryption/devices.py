@@ -3,6 +3,7 @@
 A device's key is signed by itself, and an id keeps the key that it had first.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Final
 
@@ -19,8 +20,12 @@ from hermes.channels.matrix.encryption.signatures import (
     read_device,
     table,
 )
+from hermes.ports.clock import Clock
 
 _MOST_DEVICES: Final = 500
+# Anybody on any homeserver can write to the device, and have it ask that homeserver about them.
+_MOST_ASKED: Final = 20
+_WINDOW_S: Final = 60.0
 _log = structlog.get_logger(__name__)
 
 
@@ -28,12 +33,14 @@ class DeviceBook:
     """Who has which devices; `epoch` names the stretch of the stream that has told of changes."""
 
     def __init__(
-        self, client: MatrixClient, store: DeviceKeyStore, me: Myself, *, epoch: str
+        self, client: MatrixClient, store: DeviceKeyStore, me: Myself, *, epoch: str, clock: Clock
     ) -> None:
         self._client = client
         self._store = store
         self._me = me
         self.epoch = epoch
+        self._clock = clock
+        self._asked_at: deque[float] = deque(maxlen=_MOST_ASKED)
 
     async def changed(self, users: Iterable[str]) -> None:
         """Ask for the devices of these people again before they are used."""
@@ -59,12 +66,30 @@ class DeviceBook:
         return {user: known.devices for user, known in records.items()}
 
     async def with_key(self, user: str, curve25519: str) -> Device | None:
-        """Return somebody's device by its key; ask again if it is not known."""
+        """Return somebody's device by its key; ask if it is not known, though not too often."""
+        known = await self._store.get(f"devices/{user}", Devices)
+        if known is None and not self._may_ask():
+            return None
         found = await self._find(user, lambda device: device.curve25519 == curve25519)
-        if found is None:
+        is_asked = known is None or known.epoch != self.epoch
+        if found is None and not is_asked and self._may_ask():
             await self.changed([user])
             found = await self._find(user, lambda device: device.curve25519 == curve25519)
         return found
+
+    async def known(self, user: str, curve25519: str) -> Device | None:
+        """Return somebody's device by its key, without asking anybody."""
+        known = await self._store.get(f"devices/{user}", Devices) or Devices()
+        fitting = (one for one in known.devices.values() if one.curve25519 == curve25519)
+        return next(fitting, None)
+
+    def _may_ask(self) -> bool:
+        now = self._clock.monotonic()
+        if len(self._asked_at) == _MOST_ASKED and now - self._asked_at[0] < _WINDOW_S:
+            _log.warning("matrix.too_many_unknown_devices", within_s=_WINDOW_S)
+            return False
+        self._asked_at.append(now)
+        return True
 
     async def _find(self, user: str, fits: Callable[[Device], bool]) -> Device | None:
         known = (await self.of([user]))[user].values()

@@ -42,7 +42,9 @@ class Encryption:
         self._make_id = make_id
         self._store = DeviceKeyStore(state)
         self.me = Myself(client, self._store, password=password)
-        self._devices = DeviceBook(client, self._store, self.me, epoch=make_id("epoch"))
+        self._devices = DeviceBook(
+            client, self._store, self.me, epoch=make_id("epoch"), clock=clock
+        )
         self._olm = OlmSessions(client, self._store, me=self.me, devices=self._devices, clock=clock)
         self._rooms = RoomKeys(
             self._store, me=self.me, devices=self._devices, olm=self._olm, clock=clock
