@@ -36,7 +36,9 @@ async def ask(
         user_name=user.capitalize(),
     )
     assert await rig.outcome(sent) == "answered"
-    return (await rig.timeline(sent)).message.lane
+    message = (await rig.timeline(sent)).message
+    assert message is not None
+    return message.lane
 
 
 def said(rig: Rig) -> list[str]:
