@@ -37,11 +37,9 @@ class SharingRules:
         """Return the rule of a chat, or else of the chat in which it is; None if there is neither."""
         channel = self._channels.get(source.platform)
         chats = {} if channel is None else channel.chats
-        for name in (source.chat_id, source.parent_chat_id):
-            found = None if name is None else chats.get(name)
-            if found is None:
-                continue
-            rule = found.threads if is_thread(source) else found.groups
+        for name in (source.chat_id, source.parent_chat_id or ""):
+            chat = chats.get(name)
+            rule = None if chat is None else chat.threads if is_thread(source) else chat.groups
             if rule is not None:
                 return rule
         return None
