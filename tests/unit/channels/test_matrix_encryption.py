@@ -15,6 +15,7 @@ from hermes.channel_kit.memory_state import MemoryChannelState
 from hermes.channels.matrix.channel import MatrixChannel
 from hermes.channels.matrix.encrypted_rooms import KEY_NOTICE
 from hermes.channels.matrix.encryption.attachments import seal, secret_of, unseal
+from hermes.channels.matrix.encryption.key_store import DeviceKeyStore
 from hermes.channels.matrix.encryption.own_device import PICKLE
 from hermes.channels.matrix.encryption.signatures import decode64, encode64, signed
 from hermes.errors import BadRequest, ConfigurationError, DeliveryUnknown
@@ -571,3 +572,21 @@ async def test_without_encryption_nothing_of_keys_is_sent(rig: Rig) -> None:
 
     assert rig.texts() == ["hi"]
     assert rig.server.device_keys == {}
+
+
+async def test_of_keys_of_rooms_the_newest_are_kept_and_of_devices_all() -> None:
+    state = PlatformState(MemoryChannelState(), "matrix")
+    store = DeviceKeyStore(state, most={"out/": 2})
+    for number in range(99):
+        await store.put(f"devices/{number}", number)
+    await store.put("out/a", 0)
+    for name in ("out/b", "out/c", "out/d"):
+        await store.put(name, 0)
+    for number in range(99, 198):
+        await store.put(f"devices/{number}", number)
+
+    kept = [
+        name for name in ("a", "b", "c", "d") if await store.get(f"out/{name}", int) is not None
+    ]
+    assert kept == ["c", "d"]
+    assert None not in [await store.get(f"devices/{number}", int) for number in range(198)]

@@ -58,7 +58,7 @@ async def test_only_calls_with_a_signature_of_address_and_form_are_taken(rig: Ri
     proof = good.headers["x-twilio-signature"]
     spoiled = [
         msgspec.structs.replace(good, headers={**good.headers, "x-twilio-signature": shown})
-        for shown in ("", proof[:-2] + "A=", proof.lower(), f" {proof}")
+        for shown in ("", ("A" if proof[0] != "A" else "B") + proof[1:], proof.lower(), f" {proof}")
     ]
     spoiled.append(msgspec.structs.replace(good, body=body.replace(b"Body=", b"Body=x")))
     spoiled.append(msgspec.structs.replace(good, body=body + b"&Extra=1"))

@@ -3,6 +3,7 @@
 Values are sealed by the store. The keys name rooms, people and sessions, as the platform does.
 """
 
+from collections.abc import Mapping
 from typing import Final, TypeVar
 
 import msgspec
@@ -11,9 +12,14 @@ import structlog
 from hermes.channels.matrix.encryption.signatures import Device
 from hermes.ports.channel_state import PlatformState
 
-_MOST_SESSIONS: Final = 50_000
-_MOST_PEERS: Final = 20_000
-_MOST_WAITING: Final = 1_000
+# How many records of a kind are kept: those that were written last. Of people's devices all are: whoever
+# could push one out could put another key in its place.
+_MOST: Final[Mapping[str, int]] = {
+    "in/": 50_000,
+    "out/": 10_000,
+    "olm/": 20_000,
+    "waiting/": 1_000,
+}
 _log = structlog.get_logger(__name__)
 
 
@@ -80,8 +86,9 @@ Record = TypeVar("Record")
 class DeviceKeyStore:
     """Reads and writes the records; each is durable when `put` returns."""
 
-    def __init__(self, state: PlatformState) -> None:
+    def __init__(self, state: PlatformState, *, most: Mapping[str, int] = _MOST) -> None:
         self._state = state
+        self._most = most
         self._written = 0
 
     async def get(self, name: str, shape: type[Record]) -> Record | None:
@@ -94,9 +101,8 @@ class DeviceKeyStore:
         await self._state.put(f"e2ee/{name}", msgspec.json.encode(record))
         self._written += 1
         if self._written % 100 == 1:
-            await self._state.trim("e2ee/in/", keep=_MOST_SESSIONS)
-            await self._state.trim("e2ee/olm/", keep=_MOST_PEERS)
-            await self._state.trim("e2ee/waiting/", keep=_MOST_WAITING)
+            for kind, most in self._most.items():
+                await self._state.trim(f"e2ee/{kind}", keep=most)
 
     async def drop(self, name: str) -> None:
         """Delete a record."""
