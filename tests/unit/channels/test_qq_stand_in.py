@@ -67,6 +67,7 @@ async def running(platform: QqStandIn) -> AsyncIterator[Bot]:
 
 @pytest.mark.req("W9")
 @pytest.mark.quality("official client")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 async def test_botpy_hears_answers_and_resumes(platform: QqStandIn) -> None:
     async with running(platform) as bot:
         file = File(data=b"words", mime="text/plain", name="a.txt")

@@ -123,7 +123,7 @@ class QqStandIn(Site):
         kind, text = call.get("msg_type", 0), call.get("content", "")
         if kind == 2:
             if not self.may_markdown:
-                raise SiteRefusal("no_markdown")
+                raise SiteRefusal("no_markdown", "markdown")
             text = call.get("markdown", {}).get("content", "")
         info = call.get("media", {}).get("file_info")
         if (kind == 7) != (info is not None) or kind not in (0, 2, 7) or not (text or info):
