@@ -379,7 +379,8 @@ async def test_strangers_do_not_have_the_bot_ask_about_them_without_end(
     await rig.barrier()
 
     assert rig.texts() == ["one", "two"]
-    assert rig.server.queries - before == (20 if is_readable else 0)
+    # Ada was the first of the twenty in this minute.
+    assert rig.server.queries - before == (19 if is_readable else 0)
 
 
 async def test_a_room_key_in_the_clear_is_not_taken(rig: Rig) -> None:
