@@ -15,7 +15,7 @@ from hermes.ports.clock import Clock
 from hermes.testing.call_rules import Json, Kinds, SiteRefusal
 from hermes.testing.discord.people import DiscordPeople
 from hermes.testing.site import SiteCall, load_platform
-from hermes.testing.stand_in import Post
+from hermes.testing.stand_in import Post, PostButton
 from hermes.testing.town import TownChat, TownFile, TownMessage
 
 _ROWS = load_platform("hermes.testing.discord")
@@ -80,6 +80,11 @@ class DiscordStandIn(DiscordPeople):
             edits=len(message.before),
             files=tuple(file.name for file in message.files),
             deleted=message.is_deleted,
+            buttons=tuple(
+                PostButton(one["label"], one["custom_id"])
+                for row in message.more.get("components") or []
+                for one in row["components"]
+            ),
         )
 
     async def cut_off(self, code: int) -> None:

@@ -15,7 +15,7 @@ from hermes.testing.call_rules import Json, SiteRefusal
 from hermes.testing.site import SiteCall, load_platform
 from hermes.testing.slack.markup import MOST_CHARS, as_read, check_blocks, check_mrkdwn
 from hermes.testing.slack.people import SlackPeople
-from hermes.testing.stand_in import Post
+from hermes.testing.stand_in import Post, PostButton
 from hermes.testing.town import TownChat, TownFile, TownMessage
 
 _ROWS = load_platform("hermes.testing.slack")
@@ -68,6 +68,12 @@ class SlackStandIn(SlackPeople):
             edits=len(message.before),
             files=tuple(file.name for file in message.files),
             deleted=message.is_deleted,
+            buttons=tuple(
+                PostButton(one["text"]["text"], one["value"])
+                for block in message.more.get("blocks") or []
+                for one in block.get("elements", ())
+                if one["type"] == "button"
+            ),
         )
 
     def revoke(self) -> None:
