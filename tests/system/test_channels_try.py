@@ -113,6 +113,23 @@ async def test_a_person_sees_telegram_work_without_an_account(tmp_path: Path) ->
         assert state["has_groups"]
 
 
+@pytest.mark.req("W9")
+@pytest.mark.parametrize("name", ["telegram", "slack", "discord"])
+async def test_the_buttons_of_a_question_can_be_pressed(tmp_path: Path, name: str) -> None:
+    async with trying(name, tmp_path) as page:
+        await page.post("say", text="/model")
+        (question,) = await page.until(bool)
+        (line,) = [one for one in (await page.state())["lines"] if not one["mine"]]
+        chosen = line["buttons"][-1]
+        assert chosen["label"] in question
+
+        assert await page.post("press", post=line["post"], value=chosen["value"]) == 200
+
+        await page.until(lambda texts: texts[0].endswith(f"→ {chosen['label']}"))
+        (line, _) = [one for one in (await page.state())["lines"] if not one["mine"]]
+        assert line["buttons"] == []
+
+
 @pytest.mark.req("W9", "M7")
 async def test_an_echo_answers_if_no_model_is_configured(tmp_path: Path) -> None:
     async with trying("telegram", tmp_path, options=()) as page:

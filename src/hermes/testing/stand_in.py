@@ -93,6 +93,13 @@ class PersonMessage(msgspec.Struct, frozen=True, kw_only=True):
     late: bool = False
 
 
+class PostButton(msgspec.Struct, frozen=True):
+    """A button under a message of the bot; who presses it sends the value."""
+
+    label: str
+    value: str
+
+
 class Post(msgspec.Struct, frozen=True, kw_only=True):
     """A message of the bot as people see it now; `text` is what they read, without markup."""
 
@@ -105,6 +112,7 @@ class Post(msgspec.Struct, frozen=True, kw_only=True):
     edits: int = 0
     files: tuple[str, ...] = ()
     deleted: bool = False
+    buttons: tuple[PostButton, ...] = ()
 
 
 class StandIn(Protocol):

@@ -3,7 +3,8 @@ input.
 
 Other processes control it at the printed `control` address, by POST of JSON: `say` (answered once
 the bot has accepted it), `write` (answered at once), `posts`, `state`, `plan`, `point_at`, `cut`,
-`revoke`, and for a `Site` `release`, which ends the calls that hang. A stand-in may add verbs.
+`revoke`, and for a `Site` `release`, which ends the calls that hang, and `press` if people can press
+buttons there. A stand-in may add verbs.
 """
 
 import argparse
@@ -138,10 +139,14 @@ def run_site(
             site.release()
             return {}
 
+        async def press(body: bytes) -> object:
+            await site.press(msgspec.json.decode(body, type=PersonMessage))
+            return {}
+
         await serve(
             site,
             start=partial(site.start, port),
-            more={"release": release},
+            more={"release": release, **({"press": press} if hasattr(site, "press") else {})},
             tells=partial(tells, site),
             has_groups=has_groups,
         )

@@ -1,5 +1,5 @@
-"""The page of `hermes channels try`: sends what people write to the stand-in, and shows its
-messages.
+"""The page of `hermes channels try`: sends what people write and press to the stand-in, and
+shows its messages.
 
 On loopback only. A page of another site cannot use it: the host must be ours, and orders are JSON.
 """
@@ -14,7 +14,7 @@ import aiohttp
 import msgspec
 from aiohttp import web
 
-from hermes.testing.stand_in import File, PersonMessage, Post
+from hermes.testing.stand_in import File, PersonMessage, Post, PostButton
 
 GROUP = "group-1"
 Order = TypeVar("Order")
@@ -41,6 +41,15 @@ class TypedMessage(msgspec.Struct, frozen=True, kw_only=True):
     file: str = "picture"
 
 
+class PressedButton(msgspec.Struct, frozen=True, kw_only=True):
+    """A button that somebody presses on the page, under the message `post`."""
+
+    post: str
+    value: str
+    chat: str = "chat-1"
+    name: str = "Ada"
+
+
 class PlannedFault(msgspec.Struct, frozen=True):
     """A fault to plan."""
 
@@ -56,6 +65,8 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     files: tuple[str, ...] = ()
     edits: int = 0
     deleted: bool = False
+    post: str = ""
+    buttons: tuple[PostButton, ...] = ()
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,22 +105,32 @@ class Rooms:
         except binascii.Error as error:
             raise web.HTTPBadRequest(text=f"the picture is not base64: {error}") from None
         files = (File(data=data, mime=written.mime, name=written.file),) if data else ()
-        is_group = written.chat == GROUP
+        who = self._person(written.chat, written.name)
+        mentions = who.chat_type == "group" and written.mentions
+        said = msgspec.structs.replace(who, text=written.text, mentions=mentions, files=files)
+        names = tuple(one.name for one in files)
+        line = Line(who=who.user_name, text=written.text, mine=True, files=names)
+        self._lines.setdefault(written.chat, []).append(line)
+        await self.ask("write", said)
+
+    async def press(self, pressed: PressedButton) -> None:
+        """Press a button as a person."""
+        who = self._person(pressed.chat, pressed.name)
+        said = msgspec.structs.replace(who, text=pressed.value, reply_to=pressed.post)
+        await self.ask("press", said)
+
+    def _person(self, chat: str, name: str) -> PersonMessage:
+        """Return what somebody does in a chat, without what it is."""
+        is_group = chat == GROUP
         if is_group and not self._has_groups:
             raise web.HTTPBadRequest(text=f"{self._platform} has no groups")
-        name = written.name.strip() or "Ada"
-        said = PersonMessage(
-            text=written.text,
-            chat=written.chat,
+        name = name.strip() or "Ada"
+        return PersonMessage(
+            chat=chat,
             chat_type="group" if is_group else "dm",
             user=f"user-{name.lower()}" if is_group else "user-1",
             user_name=name,
-            mentions=is_group and written.mentions,
-            files=files,
         )
-        line = Line(who=name, text=written.text, mine=True, files=tuple(one.name for one in files))
-        self._lines.setdefault(written.chat, []).append(line)
-        await self.ask("write", said)
 
     async def state(self, chat: str) -> dict[str, Any]:
         """Return the chat as a person sees it, and recent refusals of the platform."""
@@ -141,6 +162,8 @@ def _line_of(post: Post) -> Line:
         files=post.files,
         edits=post.edits,
         deleted=post.deleted,
+        post=post.id,
+        buttons=() if post.deleted else post.buttons,
     )
 
 
@@ -161,6 +184,10 @@ def page_app(rooms: Rooms) -> web.Application:
         await rooms.say(await _order(request, TypedMessage))
         return _json({})
 
+    async def press(request: web.Request) -> web.Response:
+        await rooms.press(await _order(request, PressedButton))
+        return _json({})
+
     async def fault(request: web.Request) -> web.Response:
         await rooms.fault(await _order(request, PlannedFault))
         return _json({})
@@ -171,6 +198,7 @@ def page_app(rooms: Rooms) -> web.Application:
             web.get("/", page),
             web.get("/state", state),
             web.post("/say", say),
+            web.post("/press", press),
             web.post("/fault", fault),
             web.get("/{name}", file),
         ]

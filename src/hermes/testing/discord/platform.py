@@ -15,7 +15,7 @@ from hermes.ports.clock import Clock
 from hermes.testing.call_rules import Json, Kinds, SiteRefusal
 from hermes.testing.discord.people import DiscordPeople
 from hermes.testing.site import SiteCall, load_platform
-from hermes.testing.stand_in import Post
+from hermes.testing.stand_in import Post, PostButton
 from hermes.testing.town import TownChat, TownMessage
 
 _ROWS = load_platform("hermes.testing.discord")
@@ -71,7 +71,13 @@ class DiscordStandIn(DiscordPeople):
     def shown(self, message: TownMessage) -> Post:
         """Return a message as people see it."""
         text = read_discord(message.text)
-        return msgspec.structs.replace(super().shown(message), text=text, markup=message.text)
+        buttons = tuple(
+            PostButton(one["label"], one["custom_id"])
+            for row in message.more.get("components") or []
+            for one in row["components"]
+        )
+        shown = super().shown(message)
+        return msgspec.structs.replace(shown, text=text, markup=message.text, buttons=buttons)
 
     async def cut_off(self, code: int) -> None:
         """Close the gateway's connections with a code."""

@@ -16,7 +16,7 @@ from hermes.testing.call_rules import Json, SiteRefusal
 from hermes.testing.site import SiteCall, load_platform
 from hermes.testing.slack.markup import MOST_CHARS, as_read, check_blocks, check_mrkdwn
 from hermes.testing.slack.people import SlackPeople
-from hermes.testing.stand_in import Post
+from hermes.testing.stand_in import Post, PostButton
 from hermes.testing.town import TownChat, TownFile, TownMessage
 
 _ROWS = load_platform("hermes.testing.slack")
@@ -62,7 +62,14 @@ class SlackStandIn(SlackPeople):
         name, reply = (
             None if it is None else f"{message.chat}:{it}" for it in (message.id, thread)
         )
-        return msgspec.structs.replace(super().shown(message), id=name, reply_to=reply, **told)
+        buttons = tuple(
+            PostButton(one["text"]["text"], one["value"])
+            for block in message.more.get("blocks") or []
+            for one in block.get("elements", ())
+            if one["type"] == "button"
+        )
+        shown = super().shown(message)
+        return msgspec.structs.replace(shown, id=name, reply_to=reply, buttons=buttons, **told)
 
     def revoke(self) -> None:
         """Invalidate both tokens from now on; an open socket is notified and closed."""

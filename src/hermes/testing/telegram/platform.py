@@ -12,7 +12,7 @@ from aiohttp import web
 from hermes.ports.clock import Clock
 from hermes.testing.call_rules import KINDS, Json, Kinds, SiteRefusal, Upload
 from hermes.testing.site import SiteCall, load_platform
-from hermes.testing.stand_in import Post
+from hermes.testing.stand_in import Post, PostButton
 from hermes.testing.telegram.html_text import parse_html, units
 from hermes.testing.telegram.people import TelegramPeople
 from hermes.testing.town import TownChat, TownFile, TownMessage
@@ -72,7 +72,9 @@ class TelegramStandIn(TelegramPeople):
         """Return a message as people see it."""
         shown = super().shown(message)
         reply = None if shown.reply_to is None else f"{shown.reply_to}@{message.chat}"
-        return msgspec.structs.replace(shown, reply_to=reply)
+        rows = (message.more.get("reply_markup") or {}).get("inline_keyboard", [])
+        buttons = [PostButton(one["text"], one["callback_data"]) for row in rows for one in row]
+        return msgspec.structs.replace(shown, reply_to=reply, buttons=tuple(buttons))
 
     def drafts_in(self, chat: str) -> tuple[TelegramDraft, ...]:
         """Return the bot's drafts in a chat, oldest first."""

@@ -13,6 +13,17 @@ const post = async (path, body) => {
   find("note").textContent = answer.ok ? "" : await answer.text();
 };
 
+const buttonOf = (line, { label, value }) => {
+  const button = Object.assign(document.createElement("button"), { type: "button", textContent: label });
+  button.addEventListener("click", async () => {
+    button.disabled = true;
+    await post("press", { post: line.post, value, chat, name: find("name").value });
+    button.disabled = false;
+    await look();
+  });
+  return button;
+};
+
 const draw = (state) => {
   const now = JSON.stringify(state);
   if (now === shown) return;
@@ -24,11 +35,11 @@ const draw = (state) => {
     const item = document.createElement("li");
     item.className = line.mine ? "mine" : "";
     const who = document.createElement("small");
-    const notes = [line.who, line.edits ? `edited ${line.edits} times` : "", line.deleted ? "deleted" : ""];
+    const notes = [line.who, line.edits ? `edited ${line.edits === 1 ? "once" : `${line.edits} times`}` : "", line.deleted ? "deleted" : ""];
     who.textContent = notes.filter(Boolean).join(", ");
     const text = document.createElement("span");
     text.textContent = [line.text, ...line.files.map((name) => `[${name}]`)].filter(Boolean).join(" ");
-    item.append(who, text);
+    item.append(who, text, ...line.buttons.map((button) => buttonOf(line, button)));
     return item;
   });
   find("lines").replaceChildren(...items);

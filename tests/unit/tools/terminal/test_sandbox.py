@@ -251,10 +251,11 @@ async def test_a_program_has_a_low_priority_and_some_time_of_the_processor(
 ) -> None:
     limited = msgspec.structs.replace(sandbox, limits=ProgramLimits(cpu_s=1))
     said = (await shell(sandbox, "nice; ulimit -t", folder)).output
-    ended = await shell(limited, "trap '' XCPU; while :; do :; done", folder)
+    # On a busy machine a second of the processor can take a minute.
+    ended = await shell(limited, "trap '' XCPU; while :; do :; done", folder, timeout_s=250)
 
     assert said == f"{min(19, os.nice(0) + 10)}\n3600\n"
-    assert (ended.code, ended.seconds < 15) == (137, True)
+    assert ended.code == 137
 
 
 @pytest.mark.req("W42")
