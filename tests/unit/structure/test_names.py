@@ -23,6 +23,7 @@ NOUNS = {
     "pruning": "the name of the setting",
     "routing": "the noun, and the name of the setting",
     "sampling": "the noun of the field",
+    "sharing": "the noun: who shares a conversation",
     "spending": "the noun, and the name of the setting",
     "testing": "the package's own noun",
     "text_drawing": "a drawing in text",
