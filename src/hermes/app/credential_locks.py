@@ -31,11 +31,12 @@ def make_rights(
 
 
 def check_shared(channel: str, settings: Settings, registry: Registry) -> None:
-    """Raise `ConfigurationError` if another channel of the platform has a channel's credential.
+    """Raise `ConfigurationError` if a channel and another one of its platform cannot be used together.
 
-    Two bots with one credential would take each other's messages. The one that comes first in the
-    configuration keeps it.
+    Two bots with one credential would take each other's messages. On two servers one id may be two
+    people, who would have each other's rights. The bot that comes first in the configuration stays.
     """
+    _check_same_people(channel, settings, registry)
     first: dict[tuple[str, str], str] = {}
     for name, setting, credential in _credentials(settings, registry):
         other = first.setdefault((platform_of(name), credential), name)
@@ -45,6 +46,25 @@ def check_shared(channel: str, settings: Settings, registry: Registry) -> None:
                 f"({settings_place(other)}.{setting}), and each bot needs its own. Set another one, or "
                 f"set {settings_place(name)}.enabled to false"
             )
+
+
+def _check_same_people(channel: str, settings: Settings, registry: Registry) -> None:
+    platform = registry.platforms.get(platform_of(channel))
+    setting = "" if platform is None else platform.manifest.auth.ids_of
+    if not setting:
+        return
+    chosen = {
+        name: _text(one.extra.get(setting)).casefold()
+        for name, one in settings.channels.items()
+        if one.enabled and platform_of(name) == platform_of(channel)
+    }
+    first = next(iter(chosen), channel)
+    if chosen.get(channel) != chosen.get(first):
+        raise ConfigurationError(
+            f"{settings_place(channel)}.{setting}: expected that of {first}, since somebody's name on "
+            f"another one may be somebody else's. Run this bot in a gateway of its own, or set "
+            f"{settings_place(channel)}.enabled to false"
+        )
 
 
 def _credentials(settings: Settings, registry: Registry) -> Iterator[tuple[str, str, str]]:

@@ -75,13 +75,16 @@ class ManifestSetting(SettingRules, frozen=True, kw_only=True, forbid_unknown_fi
 class Auth(msgspec.Struct, frozen=True, kw_only=True):
     """How both sides authenticate; `lock` names the setting that one process may use at a time.
 
-    Settings that it is one credential only together with, such as a server, come before it.
+    Settings that it is one credential only together with, such as a server, come before it. `ids_of`
+    names the setting, such as a server, within which the ids of people mean the same people: accounts
+    of one gateway must have the same value.
     """
 
     scheme: str
     webhook: str = ""
     also: str = ""
     lock: str = ""
+    ids_of: str = ""
 
 
 class Quality(msgspec.Struct, frozen=True, kw_only=True):

@@ -59,7 +59,7 @@ class Tail(MemoryChannel):
         await self._accept(event)
 
 
-def registry_of(lock: str = "host password", *, name: str = "") -> Registry:
+def registry_of(lock: str = "host password", *, name: str = "", ids_of: str = "") -> Registry:
     settings = {
         "host": ManifestSetting(help=""),
         "address": ManifestSetting(help=""),
@@ -70,7 +70,7 @@ def registry_of(lock: str = "host password", *, name: str = "") -> Registry:
         label="Line",
         capabilities=Capabilities(delivery="push"),
         settings=settings,
-        auth=Auth(scheme="none", lock=lock),
+        auth=Auth(scheme="none", lock=lock, ids_of=ids_of),
         quality=Quality(verified=()),
     )
 
@@ -137,6 +137,23 @@ async def test_one_password_on_two_servers_is_two_credentials_with_a_lock_each(
     assert len(list((tmp_path / "l").iterdir())) == 2
     for one in locks.values():
         one.release()
+
+
+@pytest.mark.req("A3")
+async def test_names_of_another_server_are_other_people_so_that_account_does_not_start(
+    tmp_path: Path,
+) -> None:
+    yaml = TWO.replace("{host: a, password: two}", "{host: b, password: two}")
+
+    channels = await made(tmp_path, yaml, registry_of(ids_of="host"))
+    same = await made(tmp_path, TWO, registry_of(ids_of="host"))
+
+    assert problems(same) == {}
+    assert problems(channels) == {
+        "line/sales": "platforms.line.accounts.sales.host: expected that of line, since somebody's name "
+        "on another one may be somebody else's. Run this bot in a gateway of its own, or set "
+        "platforms.line.accounts.sales.enabled to false"
+    }
 
 
 async def test_a_wrong_setting_is_named_where_it_is(tmp_path: Path) -> None:
