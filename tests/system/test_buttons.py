@@ -1,6 +1,7 @@
 """Buttons and reactions on a live gateway, on Telegram, Slack and Discord: pressed by whom, how often, when."""
 
 import asyncio
+import json
 import signal
 from pathlib import Path
 
@@ -219,6 +220,34 @@ async def test_the_model_is_chosen_with_a_button(tmp_path: Path, platform: str) 
 
 
 @everywhere
+@pytest.mark.req("J12")
+async def test_a_thumb_on_an_answer_is_feedback_until_it_is_taken_away(
+    tmp_path: Path, platform: str
+) -> None:
+    async with button_town(tmp_path, platform) as here, here.gateway() as live:
+        said = await here.say("hello")
+        await here.told("#1 hello")
+        (answer,) = here.posts()
+        await live.settled()
+
+        async def ratings() -> list[str]:
+            told = json.loads(await here.hermes("why", said, "--json"))
+            return [one["data"]["rating"] for one in told["lines"] if one["what"] == "feedback"]
+
+        async def rated(*expected: str) -> None:
+            async with asyncio.timeout(20):
+                while await ratings() != list(expected):  # noqa: ASYNC110 - nobody is told
+                    await asyncio.sleep(0.05)
+
+        await here.react(answer, "👍")
+        await rated("up")
+        await here.react(answer, "👍", is_removed=True)
+        await rated("up", "none")
+        assert here.texts() == ["#1 hello"]
+        assert here.desk.site.rejections == ()
+
+
+@everywhere
 async def test_reactions_show_how_far_a_message_is_and_a_notice_vanishes(
     tmp_path: Path, platform: str
 ) -> None:
@@ -258,3 +287,17 @@ async def test_after_a_kill_a_message_shows_only_that_it_is_done(
             await here.told("#1 [[slow:2]] one")
             await here.until(lambda: here.marks(said) == ["done"])
             assert here.desk.site.rejections == ()
+
+
+@pytest.mark.parametrize("platform", ["slack", "discord"])
+async def test_a_slash_command_is_no_message_to_react_to(tmp_path: Path, platform: str) -> None:
+    async with (
+        button_town(tmp_path, platform) as here,
+        here.gateway(HERMES_DISPLAY__REACTIONS="true"),
+    ):
+        await here.command("/queue by command")
+        await here.told("#1 by command")
+        said = await here.say("barrier")
+        await here.until(lambda: here.marks(said) == ["done"])
+        refused = [call for call in here.desk.site.log if "add" in call[0] and call[1] != "ok"]
+        assert (refused, here.desk.site.rejections) == ([], ())

@@ -246,7 +246,9 @@ class DiscordChannel:
         await self._api.call("POST", f"/channels/{channel_of(target)}/typing")
 
     async def react(self, target: Target, platform_message_id: str, name: ReactionName) -> None:
-        """Put a reaction on a message, in place of the bot's one before."""
+        """Put a reaction on a message, in place of the bot's one before; a command is no message."""
+        if not platform_message_id.isdecimal():
+            return
         before = self._reacted.get(platform_message_id)
         # After a restart nobody knows which one is there: each that comes earlier may be.
         states = tuple(self._setup.rows.reactions)
