@@ -5,7 +5,7 @@ direct chat of a person has the name of the person.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -13,6 +13,10 @@ from typing import Any, Final, Protocol
 import msgspec
 import yaml
 
+from hermes.channels.slack.emoji import STATES
+from hermes.message.source import ChatType
+from hermes.plugins.manifest import load_manifest
+from hermes.ports.channel import ReactionName
 from hermes.testing.discord.platform import DiscordStandIn
 from hermes.testing.slack.platform import SlackStandIn
 from hermes.testing.stand_in import PersonMessage, Post
@@ -43,6 +47,13 @@ _QUICK: Final = {
     "HERMES_BUSY__JOIN_S": "0",
     "HERMES_STREAMING__TRANSPORT": "off",
     "HERMES_TOOLS__MODULES": '["shop.py"]',
+}
+
+
+_STATES: Final[dict[str, Mapping[ReactionName, str]]] = {
+    "telegram": load_manifest("hermes.channels.telegram").reactions,
+    "slack": STATES,
+    "discord": load_manifest("hermes.channels.discord").reactions,
 }
 
 
@@ -189,9 +200,14 @@ class ButtonTown:
             yield live
 
     async def say(self, text: str, *, user: str = "ada", chat: str = "") -> str:
-        """Write to the bot; return the id of the message in its chat."""
-        said = await self.desk.site.say(self._at(user, chat, text=text, mentions=bool(chat)))
-        return self.desk.key_of(said)
+        """Write to the bot; return the name of the message."""
+        return await self.desk.site.say(self._at(user, chat, text=text, mentions=bool(chat)))
+
+    async def command(self, text: str, *, user: str = "ada") -> None:
+        """Use a slash command of the platform, in a direct chat."""
+        site, said = self.desk.site, self._at(user, "", text=text)
+        assert not isinstance(site, TelegramStandIn), "a command is a message there"
+        await site.command(said)
 
     async def press(self, post: Post, button: Button, *, user: str = "ada", chat: str = "") -> None:
         """Press a button under a message."""
@@ -205,7 +221,7 @@ class ButtonTown:
         await self.desk.react(said, thumb, is_removed=is_removed)
 
     def _at(self, user: str, chat: str, **more: Any) -> PersonMessage:
-        kind: Any = "group" if chat else "dm"
+        kind: ChatType = "group" if chat else "dm"
         return PersonMessage(
             chat=chat or user, chat_type=kind, user=user, user_name=user.title(), **more
         )
@@ -227,9 +243,11 @@ class ButtonTown:
         """Return what a message says now."""
         return next(one.text for one in self.posts(chat) if one.id == post.id)
 
-    def marks(self, key: str, chat: str = "ada") -> list[str]:
-        """Return the bot's reactions to a person's message."""
-        return self.desk.marks(self._message(key, chat))
+    def marks(self, said: str, chat: str = "ada") -> list[str]:
+        """Return the states that the bot's reactions to a person's message show."""
+        rows = {emoji: name for name, emoji in _STATES[self.desk.name].items()}
+        found = self.desk.marks(self._message(self.desk.key_of(said), chat))
+        return [rows.get(one, one) for one in found]
 
     def _message(self, key: str, chat: str) -> TownMessage:
         return self.town.messages[self.town.find_chat(chat).id][key]

@@ -1,6 +1,7 @@
 """Buttons and reactions on a live gateway, on Telegram, Slack and Discord: pressed by whom, how often, when."""
 
 import asyncio
+import json
 import signal
 from pathlib import Path
 
@@ -176,3 +177,127 @@ async def test_killed_before_it_knows_that_its_question_is_there_a_press_counts(
         assert here.now(question).endswith("\n\n→ Approve")
         assert sorted(here.texts())[:2] == [f"#1 {PAID}", "Approved."]
         assert len(here.posts()) == 3
+
+
+@everywhere
+@pytest.mark.req("J9", "W9")
+async def test_a_button_of_a_further_account_is_pressed_there(
+    tmp_path: Path, platform: str
+) -> None:
+    async with button_town(tmp_path, platform, account="sales") as here, here.gateway():
+        await here.say(PAY, chat=LAB)
+        question = await here.question(chat=LAB)
+        approve, _ = here.buttons(question, LAB)
+
+        before = here.posts(LAB)
+        await here.press(question, approve, user="root", chat=LAB)
+
+        await here.told("Approved.", f"#1 [Ada] {PAID}", chat=LAB, after=before)
+        await ends(here, "Approve", chat=LAB)
+        assert here.paid() == ["bob"]
+        assert here.desk.site.rejections == ()
+
+
+@everywhere
+async def test_the_model_is_chosen_with_a_button(tmp_path: Path, platform: str) -> None:
+    async with button_town(tmp_path, platform) as here, here.gateway():
+        await here.say("/model")
+        listed = await here.question("/model NAME chooses one")
+        chosen = here.buttons(listed)[-1]
+
+        before = here.posts()
+        await here.press(listed, chosen)
+
+        now = f"From now on {chosen.label} answers here, until /new or /model auto."
+        await here.told(now, after=before)
+        await here.until(lambda: here.now(listed).endswith(f"\n\n→ {chosen.label}"))
+        assert here.labels(listed) == []
+        before = here.posts()
+        await here.say("/model")
+        await here.until(lambda: len(here.posts()) > len(before))
+        assert f"{chosen.label} answers here." in here.texts()[-1]
+        assert here.desk.site.rejections == ()
+
+
+@everywhere
+@pytest.mark.req("J12")
+async def test_a_thumb_on_an_answer_is_feedback_until_it_is_taken_away(
+    tmp_path: Path, platform: str
+) -> None:
+    async with button_town(tmp_path, platform) as here, here.gateway() as live:
+        said = await here.say("hello")
+        await here.told("#1 hello")
+        (answer,) = here.posts()
+        await live.settled()
+
+        async def ratings() -> list[str]:
+            told = json.loads(await here.hermes("why", said, "--json"))
+            return [one["data"]["rating"] for one in told["lines"] if one["what"] == "feedback"]
+
+        async def rated(*expected: str) -> None:
+            async with asyncio.timeout(20):
+                while await ratings() != list(expected):  # noqa: ASYNC110 - nobody is told
+                    await asyncio.sleep(0.05)
+
+        await here.react(answer, "👍")
+        await rated("up")
+        await here.react(answer, "👍", is_removed=True)
+        await rated("up", "none")
+        assert here.texts() == ["#1 hello"]
+        assert here.desk.site.rejections == ()
+
+
+@everywhere
+async def test_reactions_show_how_far_a_message_is_and_a_notice_vanishes(
+    tmp_path: Path, platform: str
+) -> None:
+    settings = {
+        "HERMES_DISPLAY__REACTIONS": "true",
+        "HERMES_DISPLAY__VANISH_S": "1",
+        "HERMES_BUSY__DEFAULT": "queue",
+        "HERMES_BUSY__NOTICE": "true",
+        "HERMES_BUSY__MERGE_FOLLOW_UPS": "false",
+    }
+    async with button_town(tmp_path, platform) as here, here.gateway(**settings):
+        first = await here.say("[[slow:3]] one")
+        await here.until(lambda: here.marks(first) == ["working"])
+        second = await here.say("two")
+        await here.until(lambda: here.marks(second) == ["seen"])
+        await here.until(lambda: len(here.posts()) == 1)
+        (notice,) = here.posts()
+        await here.until(lambda: "#2 two" in here.texts())
+        await here.until(lambda: (here.marks(first), here.marks(second)) == (["done"], ["done"]))
+        await here.until(lambda: notice.id not in {post.id for post in here.posts()})
+        assert here.texts() == ["#1 [[slow:3]] one", "#2 two"]
+        assert here.desk.site.rejections == ()
+
+
+@everywhere
+@pytest.mark.req("J18")
+async def test_after_a_kill_a_message_shows_only_that_it_is_done(
+    tmp_path: Path, platform: str
+) -> None:
+    settings = {"HERMES_DISPLAY__REACTIONS": "true"}
+    async with button_town(tmp_path, platform) as here:
+        async with here.gateway(**settings) as live:
+            said = await here.say("[[slow:2]] one")
+            await here.until(lambda: here.marks(said) == ["working"])
+            await live.stop(signal.SIGKILL)
+        async with here.gateway(**settings):
+            await here.told("#1 [[slow:2]] one")
+            await here.until(lambda: here.marks(said) == ["done"])
+            assert here.desk.site.rejections == ()
+
+
+@pytest.mark.parametrize("platform", ["slack", "discord"])
+async def test_a_slash_command_is_no_message_to_react_to(tmp_path: Path, platform: str) -> None:
+    async with (
+        button_town(tmp_path, platform) as here,
+        here.gateway(HERMES_DISPLAY__REACTIONS="true"),
+    ):
+        await here.command("/queue by command")
+        await here.told("#1 by command")
+        said = await here.say("barrier")
+        await here.until(lambda: here.marks(said) == ["done"])
+        refused = [call for call in here.desk.site.log if "add" in call[0] and call[1] != "ok"]
+        assert (refused, here.desk.site.rejections) == ([], ())

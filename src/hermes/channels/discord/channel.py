@@ -246,12 +246,18 @@ class DiscordChannel:
         await self._api.call("POST", f"/channels/{channel_of(target)}/typing")
 
     async def react(self, target: Target, platform_message_id: str, name: ReactionName) -> None:
-        """Put a reaction on a message, in place of the bot's one before."""
+        """Put a reaction on a message, in place of the bot's one before; a command is no message."""
+        if not platform_message_id.isdecimal():
+            return
         before = self._reacted.get(platform_message_id)
+        # After a restart nobody knows which one is there: each that comes earlier may be.
+        states = tuple(self._setup.rows.reactions)
+        earlier = states[: states.index(name)] if before is None else (before,)
         await self._api.call("PUT", self._reaction(target, platform_message_id, name))
         self._reacted.put(platform_message_id, name)
-        if before not in (None, name):
-            await self._api.call("DELETE", self._reaction(target, platform_message_id, before))
+        for one in earlier:
+            if one != name:
+                await self._api.call("DELETE", self._reaction(target, platform_message_id, one))
 
     def _reaction(self, target: Target, message_id: str, name: ReactionName) -> str:
         return reaction_path(target, message_id, emoji=self._setup.rows.reactions[name])

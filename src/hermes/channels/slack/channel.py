@@ -21,7 +21,7 @@ from hermes.channels.slack import outbound
 from hermes.channels.slack.client import SlackSocketWire, make_api
 from hermes.channels.slack.emoji import STATES
 from hermes.channels.slack.file_sender import FileSender
-from hermes.channels.slack.inbound import SlackIdentity
+from hermes.channels.slack.inbound import COMMAND, SlackIdentity
 from hermes.channels.slack.outbound import Json
 from hermes.channels.slack.receiver import Receiver, Threads
 from hermes.channels.slack.settings import SlackSettings, read
@@ -235,7 +235,9 @@ class SlackChannel:
             self._api.success(said, path=method)
 
     async def react(self, target: Target, platform_message_id: str, name: ReactionName) -> None:
-        """React to a message, in place of the bot's reaction before."""
+        """React to a message, in place of the bot's reaction before; a command is no message."""
+        if platform_message_id.startswith(COMMAND):
+            return
         channel, ts = outbound.place_of(target, platform_message_id)
         place = {"channel": channel, "timestamp": ts}
         before = self._reacted.get(platform_message_id)

@@ -29,6 +29,8 @@ from hermes.message.source import ChatType, Source
 from hermes.ports.channel import ArrivedDelivery
 
 ROUTE: Final = "events"
+# How the name of a slash command begins, which is no message.
+COMMAND: Final = "command:"
 _TS = re.compile(r"[0-9]{1,12}\.[0-9]{1,6}")
 _ID = re.compile(r"[A-Z][A-Z0-9]{1,40}")
 _MOST_FILES: Final = 20
@@ -141,7 +143,7 @@ def command_event(
     return _event(
         me,
         raw,
-        external_id=f"command:{command.trigger_id}",
+        external_id=f"{COMMAND}{command.trigger_id}",
         source=_source(
             me,
             command.channel_id,

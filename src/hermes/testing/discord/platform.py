@@ -223,6 +223,8 @@ class DiscordStandIn(DiscordPeople):
         people = self.town.find(chat.id, call["message"]).reactions.setdefault(call["emoji"], set())
         if call.request.method == "PUT":
             people.add(BOT_USER)
+        elif BOT_USER not in people:
+            raise SiteRefusal("no_reaction")
         else:
             people.discard(BOT_USER)
         return web.Response(status=204)
