@@ -145,7 +145,7 @@ ONLY_LOOKS = frozenset(
 )
 # The wires of channels that no story goes through: they carry the same deliveries by the same call.
 OTHER_WIRES = frozenset(
-    {"wire.slack", "wire.webhook", "wire.instagram", "wire.messenger", "wire.sms"}
+    {"wire.qq", "wire.slack", "wire.webhook", "wire.instagram", "wire.messenger", "wire.sms"}
 )
 # A posted question is changed once it was answered, at most a second later: some stories end before.
 # `store_kills` kills there.

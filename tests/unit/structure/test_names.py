@@ -35,6 +35,7 @@ CLASS_NOUNS = {
     "Drawing": "the noun: a graph that is drawn",
     "Embedding": "the noun of the field",
     "Finding": "the noun",
+    "GatewayGreeting": "the noun: what a gateway sends first",
     "GraphDrawing": "the noun: a graph that is drawn",
     "Lost": "its name is the value of the log field `then`",
     "ManifestSetting": "the noun",
