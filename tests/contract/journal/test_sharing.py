@@ -158,7 +158,7 @@ async def test_nobody_sees_what_is_known_of_a_person(
             assert "Ann eats stones" not in prompt(rig)
 
 
-@pytest.mark.req("W22", "S1")
+@pytest.mark.req("W22")
 async def test_tools_act_for_whoever_wrote(tmp_path: Path) -> None:
     release, done_for = asyncio.Event(), []
 
