@@ -12,8 +12,8 @@ from tests.torture.story import Kill
 pytestmark = pytest.mark.sqlite_only
 
 CUTS_PER_STORY = 6
-# Making the database takes some 200 of them; a story has more.
-MOST_WRITES = 500
+# Making the database takes hundreds of them; a story has more.
+MOST_WRITES = 800
 
 
 def cut_jobs(stories: int, *, synchronous: str, torn: bool) -> list[Job]:
