@@ -253,7 +253,7 @@ async def test_a_kill_at_any_step_of_a_swap_leaves_the_old_agent_or_the_new_one(
             await until(lambda: len(sessions_in(home)[0]) == 2)
             with pytest.raises(aiohttp.ClientError):
                 await desk.ask("POST", "/workspaces/coder/swap", runtime="two")
-            await live.stop(signal.SIGKILL)
+            await asyncio.wait_for(live.process.wait(), 60)
 
         async with live_gateway(home) as live:
             desk = Desk(live, session)

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import IO, NotRequired, TypedDict, Unpack
@@ -53,7 +53,9 @@ class _Started:
     def send_signal(self, number: signal.Signals) -> None:
         """Send a signal, if it still runs."""
         if self.returncode is None:
-            os.kill(self.pid, number)
+            # It may have ended a moment ago, before its exit code is here.
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, number)
 
     def kill(self) -> None:
         """Kill it."""
