@@ -168,14 +168,14 @@ async def test_killed_before_it_knows_that_its_question_is_there_a_press_counts(
         approve, _ = here.buttons(question)
         pressed = asyncio.create_task(here.press(question, approve))
 
-        async with here.gateway(HERMES_OUTBOX__SETTLE_AFTER_S="30") as live:
+        async with here.gateway(HERMES_OUTBOX__SETTLE_AFTER_S="3") as live:
             await asyncio.wait_for(pressed, 20)
             await here.until(lambda: f"#1 {PAID}" in here.texts())
             await here.until(lambda: here.labels(question) == [])
             await live.settled()
         assert here.paid() == ["bob"]
         assert here.now(question).endswith("\n\n→ Approve")
-        assert sorted(here.texts())[:2] == [f"#1 {PAID}", "Approved."]
+        assert {f"#1 {PAID}", "Approved."} < {*here.texts()}
         assert len(here.posts()) == 3
 
 
