@@ -29,6 +29,7 @@ from hermes.ports.clock import SystemClock
 from hermes.server.app import build_app
 from hermes.server.auth import StoredAccess
 from hermes.server.control_routes import ControlGate, control_routes
+from hermes.server.dashboard.routes import dashboard_routes
 from hermes.server.listen import HttpServer, ServeSettings, address_of, bind
 from hermes.server.webhooks import WebhookLimits
 from hermes.testing.access import MemoryAccessStore
@@ -159,15 +160,17 @@ def _app(gateway: Gateway, options: Options) -> ASGIApp:
         clock=SystemClock(),
         make_id=make_id,
     )
+    gate = _gate(gateway, origins)
     return build_app(
         gateway.gateway_api,
         channels=[rest, web],
         webhooks={"echo": EchoWebhook()},
-        control=_control(gateway, origins),
+        control=_control(gateway, gate),
         ready=lambda: gateway.reasons,
         origins=origins,
         make_id=make_id,
         limits=WebhookLimits(body_bytes=1000),
+        more_routes=dashboard_routes(gateway.gateway_api, gate),
     )
 
 
@@ -175,7 +178,18 @@ async def _nobody(_platform: str, _user_id: str) -> None:
     return None
 
 
-def _control(gateway: Gateway, origins: Origins) -> tuple[Route, ...]:
+def _gate(gateway: Gateway, origins: Origins) -> ControlGate:
+    audited = AuditedActions(
+        gateway.audit,
+        person_of=_nobody,
+        digest=lambda content: sha256(content).digest(),
+        clock=SystemClock(),
+        make_id=make_id,
+    )
+    return ControlGate(gateway.gateway_api, audited, origins=origins)
+
+
+def _control(gateway: Gateway, gate: ControlGate) -> tuple[Route, ...]:
     """Return the routes of every order; each repeats its request, but for a few."""
 
     # Any: requests and reports of many types; here they need not be those of the table.
@@ -184,17 +198,10 @@ def _control(gateway: Gateway, origins: Origins) -> tuple[Route, ...]:
 
     own = {"access.link": link, "gateway.status": _status, "consent.show": _consent}
     own |= {"messages.why": _why, "messages.read": _why}
-    audited = AuditedActions(
-        gateway.audit,
-        person_of=_nobody,
-        digest=lambda content: sha256(content).digest(),
-        clock=SystemClock(),
-        make_id=make_id,
-    )
     # Any: no function of these orders looks at the operations.
     nothing: Any = None
     return control_routes(
-        ControlGate(gateway.gateway_api, audited, origins=origins),
+        gate,
         nothing,
         orders=[msgspec.structs.replace(one, run=own.get(one.name, _repeat)) for one in ORDERS],
     )

@@ -30,6 +30,7 @@ from hermes.ports.adapter import NATIVE
 from hermes.schedule.retention import Retention
 from hermes.server.app import build_app
 from hermes.server.control_routes import ControlGate, control_routes
+from hermes.server.dashboard.routes import dashboard_routes
 from hermes.server.listen import HttpServer, Listener, serve_settings
 from hermes.server.metrics_route import metrics_route
 from hermes.server.webhooks import WebhookLimits
@@ -42,19 +43,17 @@ def make_server(parts: GatewayParts, listener: Listener) -> HttpServer:
     """Return the server of a gateway; it does not serve yet."""
     settings, core, origins = parts.context.settings, parts.core, parts.channels.origins
     metrics = parts.storage.observing.metrics
+    gate = ControlGate(
+        core.gateway_api,
+        parts.storage.audited,
+        origins=origins,
+        mask=parts.storage.secrets.mask.report,
+    )
     app = build_app(
         core.gateway_api,
         channels=tuple(parts.channels.own.values()),
         webhooks=parts.channels.webhooks,
-        control=control_routes(
-            ControlGate(
-                core.gateway_api,
-                parts.storage.audited,
-                origins=origins,
-                mask=parts.storage.secrets.mask.report,
-            ),
-            make_operations(parts),
-        ),
+        control=control_routes(gate, make_operations(parts)),
         ready=lambda: _reasons_not_ready(parts),
         origins=origins,
         make_id=make_id,
@@ -63,6 +62,7 @@ def make_server(parts: GatewayParts, listener: Listener) -> HttpServer:
             metrics_route(
                 core.gateway_api, metrics.text, origins=origins, public=settings.metrics.public
             ),
+            *dashboard_routes(core.gateway_api, gate),
         ),
         meter=metrics,
     )

@@ -7,9 +7,9 @@ import msgspec
 import pytest
 from starlette.types import Message
 
-from hermes.channels.web.assets import read_assets
 from hermes.channels.web.signin import SignInPages
 from hermes.errors import BadRequest, Forbidden, TooLarge, Unauthenticated
+from hermes.http.assets import read_assets
 from hermes.http.route import HttpExchange
 from hermes.http.same_origin import Origins
 from hermes.message.ids import make_id
@@ -35,7 +35,7 @@ class Door:
         self.pages = SignInPages(
             api,
             self.access,
-            assets=read_assets(),
+            assets=read_assets("hermes.channels.web"),
             origins=Origins(bound_host="127.0.0.1"),
             body_timeout_s=30.0,
         )

@@ -11,7 +11,6 @@ from typing import Any
 import msgspec
 from starlette.routing import Route
 
-from hermes.channels.web.assets import file_response, page_response, read_assets
 from hermes.channels.web.inbound import (
     OWNER,
     read_message,
@@ -22,6 +21,7 @@ from hermes.channels.web.inbound import (
 from hermes.channels.web.outbound import conversations_json
 from hermes.channels.web.signin import BrowserSignIn, SignInPages
 from hermes.errors import BadRequest, NotFound, Refused, TryLater
+from hermes.http.assets import file_response, page_response, read_assets
 from hermes.http.body import JSON, media_type
 from hermes.http.conversation import conversation_messages, read_page
 from hermes.http.errors import error_response
@@ -104,7 +104,7 @@ class WebChannel:
         return (*self._page_routes(gateway_api), *chat.routes(self._info, self._story))
 
     def _page_routes(self, gateway_api: GatewayApi) -> Sequence[Route]:
-        assets = read_assets()
+        assets = read_assets(__package__)
         signin = SignInPages(
             gateway_api,
             self._access,

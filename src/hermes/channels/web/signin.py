@@ -8,9 +8,9 @@ from typing import Protocol
 
 import structlog
 
-from hermes.channels.web.assets import Asset, page_response
 from hermes.channels.web.inbound import read_token
 from hermes.errors import BadRequest, Forbidden, Unauthenticated
+from hermes.http.assets import Asset, page_response
 from hermes.http.body import FORM, JSON, media_type
 from hermes.http.errors import plain_error
 from hermes.http.json_body import json_response

@@ -1,11 +1,13 @@
-"""The page's own files, read once from the package and served from memory.
+"""The files of our own web pages, read once from a package and served from memory.
 
-Nothing is loaded from elsewhere, and the policy below enforces that: a reply can never make the
-browser run or fetch anything.
+The chat page and the dashboard use it. Nothing is loaded from elsewhere, and the policy below
+enforces that: no text on a page can make the browser run or fetch anything.
 """
 
 import hashlib
+from collections.abc import Iterator
 from importlib import resources
+from importlib.resources.abc import Traversable
 
 import msgspec
 
@@ -38,16 +40,27 @@ class Asset(msgspec.Struct, frozen=True):
     tag: str
 
 
-def read_assets() -> dict[str, Asset]:
-    """Return every file of the page by its name."""
-    folder = resources.files(__package__) / "static"
+def read_assets(package: str) -> dict[str, Asset]:
+    """Return the files in the folder `static` of a package, and those that all pages share.
+
+    The name of a file in a folder of its own has the folder in it: `pages/people.js`.
+    """
     found = {}
-    for file in folder.iterdir():
-        kind = _TYPES.get(file.name.rpartition(".")[2])
-        if kind is not None:
-            body = file.read_bytes()
-            found[file.name] = Asset(body, kind, f'"{hashlib.sha256(body).hexdigest()[:20]}"')
+    for owner in (__package__, package):
+        for name, file in _files(resources.files(owner) / "static"):
+            kind = _TYPES.get(name.rpartition(".")[2])
+            if kind is not None:
+                body = file.read_bytes()
+                found[name] = Asset(body, kind, f'"{hashlib.sha256(body).hexdigest()[:20]}"')
     return found
+
+
+def _files(folder: Traversable, prefix: str = "") -> Iterator[tuple[str, Traversable]]:
+    for one in folder.iterdir():
+        if one.is_dir():
+            yield from _files(one, f"{prefix}{one.name}/")
+        else:
+            yield f"{prefix}{one.name}", one
 
 
 def page_response(asset: Asset, status: int = 200) -> HttpResponse:
