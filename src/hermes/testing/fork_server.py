@@ -5,6 +5,7 @@ second that Python needs for imports is saved. Orders and news are JSON lines ov
 and output; when the input closes, every running gateway is killed.
 """
 
+import gc
 import importlib
 import os
 import select
@@ -26,17 +27,24 @@ from hermes.tools.image_intents import ImageIntents
 _EXIT_BROKEN = 70
 # Modules that a gateway imports only when it starts.
 _NEEDED_LATER = (
+    "email.policy",
     "encodings.idna",
+    "encodings.utf_8_sig",
+    "hermes.channels.discord.channel",
     "hermes.channels.matrix.channel",
+    "hermes.channels.meta.channel",
     "hermes.channels.telegram.channel",
     "hermes.message.markup.cut",
     "hermes.message.markup.lighten",
     "hermes.message.markup.parse",
     "hermes.message.markup.write",
+    "hermes.net.calls",
+    "hermes.net.redirects",
     "hermes.provider_kit.stream",
     "hermes.providers.openai.provider",
     "hermes.testing.push.counting_tools",
     "hermes.testing.push.channel",
+    "hermes.store.sqlite.migrations",
     "hermes.testing.push.plugin",
     "jsonschema_rs",
     "markdown_it",
@@ -169,6 +177,9 @@ def main() -> None:
     # Python caches the large patterns that it has compiled.
     gate_rules(settings.tools.gate)
     ImageIntents(settings.vision.intents)
+    # What is here by now stays: no fork has to look through it, and its pages stay shared.
+    gc.collect()
+    gc.freeze()
     ForkServer().run()
 
 
