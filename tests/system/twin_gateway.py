@@ -9,6 +9,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgspec
@@ -22,7 +24,9 @@ from hermes.control.order import Actor
 from hermes.control.orders import ORDERS
 from hermes.errors import NotFound, Unauthenticated
 from hermes.http.same_origin import Origins
+from hermes.media.cache import CacheRules, MediaCache
 from hermes.message.ids import make_id
+from hermes.net.client import HttpClient, HttpSettings
 from hermes.plugins.manifest import load_capabilities
 from hermes.ports.channel import Accept, Capabilities, HttpRequest, HttpResponse
 from hermes.ports.clock import SystemClock
@@ -49,6 +53,7 @@ class Options:
     demo: bool = True
     model: str = "scripted"
     earlier_messages: int = 5
+    files: CacheRules = field(default_factory=CacheRules)
 
 
 @dataclass
@@ -61,6 +66,7 @@ class Gateway:
     gateway_api: MemoryGatewayApi
     script: Script
     reasons: list[str]
+    files: MediaCache
     audit: MemoryAudit = field(default_factory=MemoryAudit)
     local_token: str = LOCAL_TOKEN
 
@@ -111,6 +117,7 @@ async def running_gateway(options: Options) -> AsyncIterator[Gateway]:
     script = Script()
     gateway_api = MemoryGatewayApi(script, access=access, clock=SystemClock(), make_id=make_id)
     listener = bind("127.0.0.1", 0)
+    home = TemporaryDirectory()
     gateway = Gateway(
         url=address_of(listener),
         token=await access.make_token("test"),
@@ -118,6 +125,9 @@ async def running_gateway(options: Options) -> AsyncIterator[Gateway]:
         gateway_api=gateway_api,
         script=script,
         reasons=[],
+        files=MediaCache(
+            Path(home.name) / "media", HttpClient(HttpSettings()), rules=options.files
+        ),
     )
     server = HttpServer(_app(gateway, options), listener, settings=ServeSettings(stop_s=1))
     async with asyncio.TaskGroup() as group:
@@ -128,11 +138,13 @@ async def running_gateway(options: Options) -> AsyncIterator[Gateway]:
         finally:
             await gateway_api.close()
             server.stop()
+            home.cleanup()
 
 
 def _app(gateway: Gateway, options: Options) -> ASGIApp:
     async def info() -> dict[str, object]:
-        own = {"earlier_messages": options.earlier_messages}
+        files = {"most": gateway.files.most_files, "bytes": gateway.files.most_bytes}
+        own = {"earlier_messages": options.earlier_messages, "files": files}
         return {"model": options.model, "demo": options.demo, **own}
 
     async def story(message_id: str) -> object:
@@ -149,6 +161,7 @@ def _app(gateway: Gateway, options: Options) -> ASGIApp:
         origins=origins,
         clock=SystemClock(),
         make_id=make_id,
+        attachments=gateway.files,
     )
     web = WebChannel(
         options.web,
@@ -159,6 +172,7 @@ def _app(gateway: Gateway, options: Options) -> ASGIApp:
         origins=origins,
         clock=SystemClock(),
         make_id=make_id,
+        files=gateway.files,
     )
     gate = _gate(gateway, origins)
     return build_app(

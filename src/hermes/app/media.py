@@ -33,6 +33,7 @@ def make_media_cache(
         keep_s=media.keep_days * _DAY_S,
         folders=tuple(home / Path(one).expanduser() for one in media.folders),
         link_hosts=media.link_hosts,
+        max_files=media.max_files,
     )
     return MediaCache(
         home / FOLDER,

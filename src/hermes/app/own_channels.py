@@ -74,6 +74,7 @@ def own_channels(
             clock=clock,
             make_id=make_id,
             files=terminal.files,
+            attachments=storage.media_cache,
         ),
         "web": _web(context, storage, origins=origins),
         "v1": V1Channel(v1_parts, mcp),
@@ -87,7 +88,8 @@ def _web(context: GatewayContext, storage: Storage, *, origins: Origins) -> WebC
     async def info() -> Mapping[str, Any]:
         model, is_demonstration = await storage.model_reports.who_answers()
         earlier = context.settings.memory.earlier_messages
-        own = {"version": __version__, "earlier_messages": earlier}
+        files = {"most": storage.media_cache.most_files, "bytes": storage.media_cache.most_bytes}
+        own = {"version": __version__, "earlier_messages": earlier, "files": files}
         return {"model": model, "demo": is_demonstration, **own}
 
     async def story(message_id: str) -> WhyReport:
@@ -102,6 +104,7 @@ def _web(context: GatewayContext, storage: Storage, *, origins: Origins) -> WebC
         origins=origins,
         clock=clock,
         make_id=make_id,
+        files=storage.media_cache,
     )
 
 

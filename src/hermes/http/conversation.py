@@ -5,7 +5,9 @@ from collections.abc import Mapping
 import msgspec
 
 from hermes.errors import BadRequest
+from hermes.http.message_files import FileView, file_views
 from hermes.http.turn import TurnView, status_view
+from hermes.message.parts import files_of
 from hermes.ports.gateway_api import MessageStatus
 from hermes.ports.session_history import (
     Contribution,
@@ -26,13 +28,14 @@ class PageRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PageMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """One message of a conversation, its epoch, its turn, and what was taken out of it."""
+    """One message of a conversation, its files and epoch, its turn, and what was taken out of it."""
 
     text: str | None
     at: float
     epoch: int
     turn: TurnView
     taken_out: TakenOut
+    files: tuple[FileView, ...] = ()
 
 
 class ConversationMessages(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,6 +80,7 @@ def _message(message: ConversationMessage) -> PageMessage:
         epoch=message.epoch,
         taken_out=message.taken_out,
         turn=status_view(MessageStatus(record, message.result)),
+        files=() if record.event is None else file_views(files_of(record.event.parts)),
     )
 
 

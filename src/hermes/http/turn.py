@@ -11,6 +11,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from hermes.errors import HermesError, Refused
+from hermes.http.message_files import FileView, file_views
 from hermes.http.sse import frame
 from hermes.message.outcome import MessageState, Outcome
 from hermes.message.reply import Usage
@@ -53,7 +54,7 @@ class TurnView(msgspec.Struct, frozen=True, kw_only=True):
     A `cost_usd` of None is unknown, which is not free. `platform_cost_usd` is what the platform paid
     beside it, `stop_reason` why the model did not end its answer by itself. `waits` says what the
     `approval` is about; `denied` names the approval that this message has denied. A
-    failed turn whose reply is `partial` has given a part of an answer.
+    failed turn whose reply is `partial` has given a part of an answer. `files` are those of the reply.
     """
 
     id: str
@@ -76,6 +77,7 @@ class TurnView(msgspec.Struct, frozen=True, kw_only=True):
     stop_reason: CutReason | UnsetType = UNSET
     platform_cost_usd: float | UnsetType | None = UNSET
     partial: bool | UnsetType = UNSET
+    files: tuple[FileView, ...] | UnsetType = UNSET
 
 
 class Ticket(msgspec.Struct, frozen=True, kw_only=True):
@@ -194,6 +196,7 @@ def _view(
         notices=known.notices or UNSET,
         stop_reason=known.stop_reason or UNSET,
         partial=known.is_partial or UNSET,
+        files=file_views(known.files) or UNSET,
         platform_cost_usd=_cost_of(beside) if (beside := known.platform_usage) != _NONE else UNSET,
     )
 

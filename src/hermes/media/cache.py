@@ -53,10 +53,14 @@ class CacheRules(msgspec.Struct, frozen=True, kw_only=True):
     keep_s: float = 7 * 86_400.0
     folders: tuple[Path, ...] = ()
     link_hosts: tuple[str, ...] = ()
+    max_files: int = 10
 
 
 class MediaCache:
-    """The attachments of one home; implements `ports.channel_setup.MediaFiles`."""
+    """The attachments of one home.
+
+    Implements `ports.channel_setup.MediaFiles` and `ports.message_files.MessageFiles`.
+    """
 
     def __init__(
         self,
@@ -84,10 +88,40 @@ class MediaCache:
 
     async def keep(self, data: bytes, *, mime: str, name: str | None = None) -> Media:
         """Store what a channel received and return its place; `mime` is not trusted."""
+        return await self._arrived(data, self._make_id("a"), name=name)
+
+    async def keep_sent(self, data: bytes, *, name: str | None, key: str) -> Media:
+        """Store a file of a new message; the same bytes under the same `key` are the same place."""
+        return await self._arrived(data, hashlib.sha256(key.encode()).hexdigest()[:32], name=name)
+
+    async def open_sent(self, media: Media, *, owner: MediaOwner) -> bytes:
+        """Return a file of a message: where it arrived, or where its turn has put it."""
+        path = await asyncio.to_thread(self._sent, media.path or "", owner)
+        inside = OpenFolders((), home=self._folder.parent, cache=self._folder, inside=self._folder)
+        most = self.rules.max_bytes
+        return await asyncio.to_thread(lambda: inside.read(str(path), limit=most))
+
+    @property
+    def most_bytes(self) -> int:
+        """The size of the largest file that is kept."""
+        return self.rules.max_bytes
+
+    @property
+    def most_files(self) -> int:
+        """How many files one message may have."""
+        return self.rules.max_files
+
+    async def _arrived(self, data: bytes, unique: str, *, name: str | None) -> Media:
         kind = await asyncio.to_thread(self._checked, data)
-        unique = f"{hashlib.sha256(data).hexdigest()}-{self._make_id('a')}.{kind.extension}"
-        path = await self._store(data, self._folder / ARRIVED / unique)
+        file = f"{hashlib.sha256(data).hexdigest()}-{unique}.{kind.extension}"
+        path = await self._store(data, self._folder / ARRIVED / file)
         return self._media(kind, path, name=name, size=len(data))
+
+    def _sent(self, place: str, owner: MediaOwner) -> Path:
+        path = file_at(self._folder, place)
+        if path.parent != self._folder / ARRIVED or path.exists():
+            return path
+        return self._place(owner) / f"{path.name.partition('-')[0]}{path.suffix}"
 
     async def put(
         self, data: bytes, *, owner: MediaOwner, name: str | None = None, is_checked: bool = True

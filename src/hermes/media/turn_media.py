@@ -76,9 +76,7 @@ class TurnMedia:
     def takes(self, platform: str) -> tuple[MediaKind, ...]:
         """Return the kinds of attachments that a platform accepts."""
         channel = self._channels.get(platform)
-        if channel is None or channel.capabilities.delivery != "push":
-            return ()
-        return channel.capabilities.media
+        return () if channel is None else channel.capabilities.media
 
     async def tidy(self) -> None:
         """Remove what is old or too much, unless it is still needed."""

@@ -136,6 +136,14 @@ def text_of(parts: tuple[Part, ...]) -> str:
     return "".join(filter(None, map(_text_of, parts)))
 
 
+def files_of(parts: tuple[Part, ...]) -> tuple[Media, ...]:
+    """Return the attachments among `parts`, in order."""
+    # A list, as below: hardly any reply has one.
+    return tuple(
+        [part.media for part in parts if isinstance(part, ImagePart | AudioPart | FilePart)]
+    )
+
+
 def choices_of(parts: tuple[Part, ...]) -> tuple[Choice, ...]:
     """Return the choices among `parts`."""
     return next((part.choices for part in parts if isinstance(part, ChoicesPart)), ())

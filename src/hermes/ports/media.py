@@ -51,7 +51,7 @@ class Attachments(Protocol):
         ...
 
     def takes(self, platform: str) -> tuple[MediaKind, ...]:
-        """Return which kinds of attachments a platform can be sent; none where replies are asked for."""
+        """Return which kinds of attachments a platform can be sent; none where it takes none."""
         ...
 
     async def tidy(self) -> None:

@@ -9,6 +9,7 @@ from hermes.message.chat import ChatMessage
 from hermes.message.choices import NO_CHOICES, SessionChoices
 from hermes.message.event import MessageEvent
 from hermes.message.outcome import BusyPolicy, MessageState, Outcome
+from hermes.message.parts import Media
 from hermes.message.reply import Usage
 from hermes.message.rewind import Rewind
 from hermes.ports.approvals import OpenApproval
@@ -123,6 +124,7 @@ class TurnResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `platform_usage` is what the platform paid beside it: calls whose answer the person did not get.
     `stop_reason` is `length` or `refusal` if the model did not end the answer by itself. `waits` says
     what the `approval` is about. A failed turn that `is_partial` has given a part of an answer.
+    `files` are those that the reply has, beside its text.
     """
 
     text: str
@@ -138,6 +140,7 @@ class TurnResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     stop_reason: CutReason | None = None
     platform_usage: Usage = Usage()
     is_partial: bool = False
+    files: tuple[Media, ...] = ()
 
 
 class Charge(msgspec.Struct, frozen=True, kw_only=True):

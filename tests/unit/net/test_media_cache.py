@@ -75,7 +75,9 @@ class Home:
         )
         push = MemoryChannel(Capabilities(delivery="push", media=("image",)), name="push")
         pull = MemoryChannel(Capabilities(delivery="pull", media=("image",)), name="pull")
-        self.desk = TurnMedia(self.media_cache, {"push": push, "pull": pull})
+        plain = MemoryChannel(Capabilities(delivery="pull"), name="plain")
+        channels = {"push": push, "pull": pull, "plain": plain}
+        self.desk = TurnMedia(self.media_cache, channels)
 
     def kept(self) -> set[str]:
         found = self.media.rglob("*")
@@ -320,9 +322,29 @@ async def test_too_large_a_file_is_not_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.req("W20")
-def test_only_what_is_sent_by_a_push_takes_attachments(home: Home) -> None:
-    found = {name: home.desk.takes(name) for name in ("push", "pull", "none")}
-    assert found == {"push": ("image",), "pull": (), "none": ()}
+def test_a_platform_takes_the_attachments_that_it_declares(home: Home) -> None:
+    found = {name: home.desk.takes(name) for name in ("push", "pull", "plain", "none")}
+    assert found == {"push": ("image",), "pull": ("image",), "plain": (), "none": ()}
+
+
+@pytest.mark.req("W20")
+async def test_a_file_of_a_message_is_found_where_it_arrived_and_where_its_turn_put_it(
+    home: Home,
+) -> None:
+    data = png(more=b"cat")
+    first = await home.media_cache.keep_sent(data, name="cat.png", key="a message")
+    again = await home.media_cache.keep_sent(data, name="cat.png", key="a message")
+    other = await home.media_cache.keep_sent(data, name="cat.png", key="another message")
+    assert (first, first.path != other.path) == (again, True)
+    assert await home.media_cache.open_sent(first, owner=ANN) == data
+
+    await home.media_cache.adopt(first, ANN)
+    assert await home.media_cache.open_sent(first, owner=ANN) == data
+    with pytest.raises(NotFound):
+        await home.media_cache.open_sent(first, owner=BOB)
+    for elsewhere in ("../../etc/hostname", "/etc/hostname", "../files/x"):
+        with pytest.raises((NotFound, Forbidden)):
+            await home.media_cache.open_sent(Media("text/plain", path=elsewhere), owner=ANN)
 
 
 @pytest.mark.req("W17", "J24")

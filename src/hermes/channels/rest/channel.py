@@ -15,6 +15,7 @@ from hermes.channels.rest.files import FilesApi, file_endpoints
 from hermes.channels.rest.inbound import (
     RestMessage,
     check_sender,
+    read_form,
     read_message,
     source_of,
     to_event,
@@ -23,6 +24,8 @@ from hermes.errors import BadRequest, HermesError, NotFound, Refused, TryLater
 from hermes.http.body import JSON, media_type
 from hermes.http.errors import error_response, plain_error
 from hermes.http.json_body import json_response
+from hermes.http.message_files import file_of, kept_parts, upload_limits
+from hermes.http.multipart import MULTIPART
 from hermes.http.route import Answer, Endpoint, HttpExchange, refuse_url_credentials
 from hermes.http.same_origin import Origins
 from hermes.http.sse import EventStream, wants_events
@@ -41,7 +44,8 @@ from hermes.message.outcome import MessageState
 from hermes.message.source import Source
 from hermes.ports.channel import Accept, Capabilities, HttpResponse
 from hermes.ports.clock import Clock
-from hermes.ports.gateway_api import ApiEndpoint, Caller, GatewayApi
+from hermes.ports.gateway_api import ApiEndpoint, Caller, GatewayApi, MessageStatus
+from hermes.ports.message_files import MessageFiles
 from hermes.ports.work_files import WorkFiles
 
 
@@ -68,8 +72,10 @@ class RestChannel:
         clock: Clock,
         make_id: MakeId,
         files: WorkFiles | None = None,
+        attachments: MessageFiles | None = None,
     ) -> None:
         self._files = files
+        self._attachments = attachments
         self._settings = settings
         self._capabilities = capabilities
         self._origins = origins
@@ -95,10 +101,13 @@ class RestChannel:
             origins=self._origins,
             clock=self._clock,
             make_id=self._make_id,
+            attachments=self._attachments,
         )
+        file = "/api/messages/{id}/files/{side}/{number}"
         return (
             Route("/api/messages", Endpoint({"POST": api.post})),
             Route("/api/messages/{id}", Endpoint({"GET": api.get})),
+            Route(file, Endpoint({"GET": api.get_file}, head=True)),
             *ConversationsApi(gateway_api).routes(),
             *self._file_routes(gateway_api),
         )
@@ -129,6 +138,14 @@ class RestChannel:
                 summary="Return a message and its reply.",
                 report=TurnView,
             ),
+            ApiEndpoint(
+                name="messages.file",
+                method="GET",
+                path="/api/messages/{id}/files/{side}/{number}",
+                group="Messages",
+                summary="Return a file of a message; `side` is `sent` or `reply`.",
+                report=bytes,
+            ),
             *conversation_endpoints(),
             *file_endpoints(),
         )
@@ -143,12 +160,14 @@ class _Api:
         origins: Origins,
         clock: Clock,
         make_id: MakeId,
+        attachments: MessageFiles | None,
     ) -> None:
         self._gateway_api = gateway_api
         self._settings = settings
         self._origins = origins
         self._clock = clock
         self._make_id = make_id
+        self._attachments = attachments
 
     async def post(self, exchange: HttpExchange) -> Answer:
         refuse_url_credentials(exchange)
@@ -157,11 +176,9 @@ class _Api:
         message: RestMessage | None = None
         try:
             wait = _wants_to_wait(exchange)
-            if media_type(exchange.headers) != JSON:
+            if media_type(exchange.headers) not in {JSON, MULTIPART}:
                 return await self._wrong_type(exchange)
-            settings = self._settings
-            raw = await exchange.body(limit=settings.body_bytes, timeout_s=settings.body_timeout_s)
-            message = read_message(raw)
+            message = await self._read(exchange)
             sender = message.sender or caller.sender
             check_sender(sender, caller)
             ticket = await self._accept(message, sender=sender, caller=caller)
@@ -170,14 +187,31 @@ class _Api:
         if wants_events(exchange.headers):
             return EventStream(
                 turn_frames(self._gateway_api, ticket),
-                keep_alive_s=settings.keep_alive_s,
+                keep_alive_s=self._settings.keep_alive_s,
                 may_go_on=partial(is_still_known, self._gateway_api, exchange.headers),
             )
         if wait:
             return await self._wait(ticket)
         return await self._unfinished(ticket) if ticket.duplicate else accepted_response(ticket)
 
+    async def _read(self, exchange: HttpExchange) -> RestMessage:
+        settings, files = self._settings, self._attachments
+        limit, timeout_s = settings.body_bytes, settings.body_timeout_s
+        is_form = media_type(exchange.headers) == MULTIPART
+        if is_form and files is not None:
+            limit, timeout_s = upload_limits(files, body_bytes=limit, body_timeout_s=timeout_s)
+        raw = await exchange.body(limit=limit, timeout_s=timeout_s)
+        return read_form(raw, exchange.headers, files) if is_form else read_message(raw)
+
     async def get(self, exchange: HttpExchange) -> Answer:
+        return json_response(status_view(await self._status(exchange)))
+
+    async def get_file(self, exchange: HttpExchange) -> Answer:
+        status = await self._status(exchange)
+        side, number = exchange.parameter("side"), exchange.parameter("number")
+        return await file_of(self._attachments, status, side=side, number=number)
+
+    async def _status(self, exchange: HttpExchange) -> MessageStatus:
         refuse_url_credentials(exchange)
         await self._gateway_api.authenticate(exchange.headers)
         message_id = exchange.parameter("id")
@@ -187,10 +221,12 @@ class _Api:
                 f"No message {message_id[:80]!r} came through this API, or it is older than the "
                 "days that messages are kept."
             )
-        return json_response(status_view(status))
+        return status
 
     async def _accept(self, message: RestMessage, *, sender: str, caller: Caller) -> Ticket:
         now, source = self._clock.now(), await self._source(message, sender=sender)
+        message = msgspec.structs.replace(message, id=message.id or self._make_id("x"))
+        key = "\n".join(("rest", sender, source.chat_id, message.id or ""))
         event = to_event(
             message,
             source=source,
@@ -198,6 +234,7 @@ class _Api:
             make_id=self._make_id,
             token=caller.id,
             may_delegate=caller.may_delegate,
+            attached=await kept_parts(self._attachments, message.files, key=key),
         )
         accepted = await self._gateway_api.accept(event)
         return Ticket(
@@ -229,7 +266,7 @@ class _Api:
 
     async def _wrong_type(self, exchange: HttpExchange) -> Answer:
         found = media_type(exchange.headers) or "none"
-        text = f"The content type is {found[:80]!r}: send the message as {JSON}."
+        text = f"The content type is {found[:80]!r}: send the message as {JSON} or {MULTIPART}."
         refusal = await self._note(BadRequest(text), None)
         return plain_error(415, "unsupported_media_type", text=text, refusal=refusal)
 

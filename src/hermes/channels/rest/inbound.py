@@ -1,22 +1,25 @@
 """Converts the body of `POST /api/messages` to an event. Pure."""
 
 import re
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 import msgspec
 
 from hermes.errors import BadRequest, Forbidden
 from hermes.http.json_body import JsonBody
+from hermes.http.message_files import InlineFile, split_form
 from hermes.message.choices import TaskType
 from hermes.message.event import MessageEvent
 from hermes.message.ids import MakeId
 from hermes.message.owner import OWNER_CHANNELS
-from hermes.message.parts import TextPart
+from hermes.message.parts import Part, TextPart
 from hermes.message.source import Source
 from hermes.ports.gateway_api import Caller
+from hermes.ports.message_files import MessageFiles
 
 ShortText = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
-LongText = Annotated[str, msgspec.Meta(min_length=1, max_length=100_000)]
+LongText = Annotated[str, msgspec.Meta(max_length=100_000)]
 
 _COMMAND = re.compile(r"/[A-Za-z][\w-]*(?:\s|$)")
 
@@ -29,11 +32,12 @@ class RestMessage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     denies it and is answered; another one waits for it. A `temporary` message begins a conversation that
     uses nothing of others and leaves nothing to them. Without a `sender`, the token that is shown
     writes to the `agent`; `context_id` is another word for `conversation`. A `skill` is run as if the
-    text began with its command.
+    text began with its command. A message with `files` needs no text.
     """
 
     sender: ShortText | None = None
-    text: LongText
+    text: LongText = ""
+    files: tuple[InlineFile, ...] = ()
     conversation: ShortText | None = None
     context_id: ShortText | None = None
     id: ShortText | None = None
@@ -54,10 +58,23 @@ _body = JsonBody(RestMessage)
 
 
 def read_message(raw: bytes) -> RestMessage:
-    """Return the message in a request body; raises `BadRequest`."""
-    message = _body.decode(raw)
-    if not message.text.strip():
-        raise BadRequest("The message's 'text' is empty: it contains only white space.")
+    """Return the message in a JSON body; raises `BadRequest`."""
+    return checked(_body.decode(raw))
+
+
+def read_form(raw: bytes, headers: Mapping[str, str], files: MessageFiles | None) -> RestMessage:
+    """Return the message in a form with files; raises `BadRequest`."""
+    if files is None:
+        raise BadRequest("This gateway takes no files here.")
+    text, attached = split_form(raw, headers, files)
+    message = _body.decode(text)
+    return checked(msgspec.structs.replace(message, files=(*message.files, *attached)))
+
+
+def checked(message: RestMessage) -> RestMessage:
+    """Return a message whose fields fit each other; raises `BadRequest`."""
+    if not message.text.strip() and not message.files:
+        raise BadRequest("The message has no 'text': send a text, 'files', or both.")
     if message.sender is None and message.agent is None:
         raise BadRequest("The message has no 'sender': name who writes, or the 'agent' to call.")
     if message.conversation is not None and message.context_id is not None:
@@ -75,17 +92,18 @@ def to_event(
     make_id: MakeId,
     token: str = "",
     may_delegate: bool = False,
+    attached: tuple[Part, ...] = (),
 ) -> MessageEvent:
     """Return the message as an event; `token` is the id of the token that was used.
 
-    With a token that `may_delegate` its text may be commands that give tasks to agents.
+    `attached` are its files. With a token that `may_delegate` its text may be commands that give tasks to agents.
     """
     return MessageEvent(
         account="default",
         route="api",
         external_id=message.id or make_id("x"),
         source=source,
-        parts=(TextPart(message.text),),
+        parts=(*((TextPart(message.text),) if message.text.strip() else ()), *attached),
         at=now,
         type=_type_of(message.text),
         agent=message.agent,

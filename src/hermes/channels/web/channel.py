@@ -26,6 +26,8 @@ from hermes.http.body import JSON, media_type
 from hermes.http.conversation import conversation_messages, read_page
 from hermes.http.errors import error_response
 from hermes.http.json_body import json_response
+from hermes.http.message_files import file_of, kept_parts, split_form, upload_limits
+from hermes.http.multipart import MULTIPART
 from hermes.http.route import Answer, Endpoint, HttpExchange, refuse_url_credentials
 from hermes.http.same_origin import Origins
 from hermes.http.sse import EventStream
@@ -35,6 +37,7 @@ from hermes.message.ids import MakeId
 from hermes.ports.channel import Accept, Acceptance, Capabilities
 from hermes.ports.clock import Clock
 from hermes.ports.gateway_api import GatewayApi, MessageStatus, owner_only
+from hermes.ports.message_files import MessageFiles
 from hermes.ports.turns import MessageRecord
 
 # Any: printed as it is; the page reads `demo` and `model`. Read every time: operators change
@@ -42,7 +45,7 @@ from hermes.ports.turns import MessageRecord
 Info = Callable[[], Awaitable[Mapping[str, Any]]]
 # Any: the report of `hermes why`, printed as it is.
 Story = Callable[[str], Awaitable[Any]]
-ReadEvent = Callable[[bytes], MessageEvent]
+ReadEvent = Callable[[bytes], Awaitable[MessageEvent]]
 
 
 class WebSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,8 +74,10 @@ class WebChannel:
         origins: Origins,
         clock: Clock,
         make_id: MakeId,
+        files: MessageFiles | None = None,
     ) -> None:
         self._settings = settings
+        self._files = files
         self._story = story
         self._capabilities = capabilities
         self._access = access
@@ -100,6 +105,7 @@ class WebChannel:
             origins=self._origins,
             clock=self._clock,
             make_id=self._make_id,
+            files=self._files,
         )
         return (*self._page_routes(gateway_api), *chat.routes(self._info, self._story))
 
@@ -128,7 +134,7 @@ class WebChannel:
             name = exchange.parameter("name")
             if name not in assets or name.endswith(".html"):
                 raise NotFound(f"The page has no file {name[:80]!r}.")
-            return file_response(assets[name], known_tag=exchange.headers.get("if-none-match"))
+            return file_response(assets[name], exchange.headers)
 
         return (
             Route("/", Endpoint({"GET": page}, head=True)),
@@ -148,12 +154,14 @@ class _Chat:
         origins: Origins,
         clock: Clock,
         make_id: MakeId,
+        files: MessageFiles | None,
     ) -> None:
         self._gateway_api = gateway_api
         self._settings = settings
         self._origins = origins
         self._clock = clock
         self._make_id = make_id
+        self._files = files
 
     def routes(self, info: Info, story: Story) -> Sequence[Route]:
         async def tell_info(exchange: HttpExchange) -> Answer:
@@ -169,6 +177,7 @@ class _Chat:
         return (
             Route("/web/messages", Endpoint({"POST": self._post})),
             Route("/web/messages/{id}/events", Endpoint({"GET": self._events})),
+            Route("/web/messages/{id}/files/{side}/{number}", Endpoint({"GET": self._file})),
             Route("/web/messages/{id}/why", Endpoint({"GET": tell_story})),
             Route("/web/conversations", Endpoint({"GET": self._conversations})),
             Route("/web/conversations/{id}", Endpoint({"GET": self._conversation})),
@@ -183,27 +192,41 @@ class _Chat:
             self._origins.check(caller, exchange.headers)
 
     async def _post(self, exchange: HttpExchange) -> Answer:
-        def read(raw: bytes) -> MessageEvent:
-            return to_event(read_message(raw), now=self._clock.now())
+        is_form = self._files is not None and media_type(exchange.headers) == MULTIPART
 
-        answer = await self._accept(exchange, read)
+        async def read(raw: bytes) -> MessageEvent:
+            now, sent = self._clock.now(), ()
+            if is_form and self._files is not None:
+                raw, sent = split_form(raw, exchange.headers, self._files)
+            message = read_message(raw, has_files=bool(sent))
+            key = f"web\n{OWNER}\n{message.conversation}\n{message.id}"
+            attached = await kept_parts(self._files, sent, key=key)
+            return to_event(message, now=now, attached=attached)
+
+        answer = await self._accept(exchange, read, is_form=is_form)
         return answer if not isinstance(answer, Ticket) else self._stream(answer, exchange)
 
     async def _stop(self, exchange: HttpExchange) -> Answer:
-        def read(raw: bytes) -> MessageEvent:
+        async def read(raw: bytes) -> MessageEvent:
             return to_stop_event(read_stop(raw), now=self._clock.now(), make_id=self._make_id)
 
         answer = await self._accept(exchange, read)
         return answer if not isinstance(answer, Ticket) else json_response({"id": answer.id}, 202)
 
-    async def _accept(self, exchange: HttpExchange, read: ReadEvent) -> Answer | Ticket:
+    async def _accept(
+        self, exchange: HttpExchange, read: ReadEvent, *, is_form: bool = False
+    ) -> Answer | Ticket:
         await self._enter(exchange)
         event: MessageEvent | None = None
+        limit, timeout_s = self._settings.body_bytes, self._settings.body_timeout_s
         try:
-            _check_type(exchange)
-            settings = self._settings
-            raw = await exchange.body(limit=settings.body_bytes, timeout_s=settings.body_timeout_s)
-            event = read(raw)
+            if is_form and self._files is not None:
+                limit, timeout_s = upload_limits(
+                    self._files, body_bytes=limit, body_timeout_s=timeout_s
+                )
+            else:
+                _check_type(exchange)
+            event = await read(await exchange.body(limit=limit, timeout_s=timeout_s))
             return _ticket(event, await self._gateway_api.accept(event))
         except (Refused, TryLater) as error:
             external_id = event.external_id if event is not None else None
@@ -215,6 +238,12 @@ class _Chat:
         record = (await self._own_message(exchange)).record
         ticket = Ticket(id=record.id, conversation=_conversation_of(record), duplicate=True)
         return self._stream(ticket, exchange)
+
+    async def _file(self, exchange: HttpExchange) -> Answer:
+        await self._enter(exchange)
+        status = await self._own_message(exchange)
+        side, number = exchange.parameter("side"), exchange.parameter("number")
+        return await file_of(self._files, status, side=side, number=number)
 
     async def _own_message(self, exchange: HttpExchange) -> MessageStatus:
         """Return the message that a path names; messages of other channels are other people's."""

@@ -12,11 +12,11 @@ from hermes.http.json_body import JsonBody
 from hermes.message.event import MessageEvent
 from hermes.message.ids import MakeId
 from hermes.message.owner import WEB_OWNER
-from hermes.message.parts import TextPart
+from hermes.message.parts import Part, TextPart
 from hermes.message.source import Source
 
 ShortText = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
-LongText = Annotated[str, msgspec.Meta(min_length=1, max_length=100_000)]
+LongText = Annotated[str, msgspec.Meta(max_length=100_000)]
 
 # Everyone who has signed in is the same person here.
 OWNER = WEB_OWNER[1]
@@ -26,12 +26,12 @@ _COMMAND = re.compile(r"/[A-Za-z][\w-]*(?:\s|$)")
 class WebMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a person wrote; the page makes `id`, so a repeated request is the same message.
 
-    A `temporary` one belongs to a conversation without memory.
+    A `temporary` one belongs to a conversation without memory. One with files needs no text.
     """
 
     conversation: ShortText
-    text: LongText
     id: ShortText
+    text: LongText = ""
     temporary: bool = False
 
 
@@ -52,10 +52,10 @@ _stop = JsonBody(StopRequest)
 _token = JsonBody(TokenForm)
 
 
-def read_message(raw: bytes) -> WebMessage:
-    """Return the message in a request body; raises `BadRequest`."""
+def read_message(raw: bytes, *, has_files: bool = False) -> WebMessage:
+    """Return the message in a JSON body; raises `BadRequest`."""
     message = _message.decode(raw)
-    if not message.text.strip():
+    if not message.text.strip() and not has_files:
         raise BadRequest("The message is empty: write something first.")
     return message
 
@@ -73,10 +73,11 @@ def read_token(raw: bytes, *, is_form: bool) -> str:
     return fields.get("token", "").strip()
 
 
-def to_event(message: WebMessage, *, now: float) -> MessageEvent:
-    """Return the message as an event."""
+def to_event(message: WebMessage, *, now: float, attached: tuple[Part, ...] = ()) -> MessageEvent:
+    """Return the message as an event; `attached` are its files."""
     event = _event(message.conversation, message.text, external_id=message.id, now=now)
-    return msgspec.structs.replace(event, is_temporary=message.temporary)
+    parts = (*(event.parts if message.text.strip() else ()), *attached)
+    return msgspec.structs.replace(event, parts=parts, is_temporary=message.temporary)
 
 
 def to_stop_event(stop: StopRequest, *, now: float, make_id: MakeId) -> MessageEvent:

@@ -11,7 +11,7 @@ from hermes.errors import GuardFailed, StorageFull, StoreError, StoreRejected
 from hermes.graph.records import Link
 from hermes.message.chat import UNANSWERED, ChatMessage
 from hermes.message.outcome import DeliveryState, Outcome
-from hermes.message.parts import Part, TextPart
+from hermes.message.parts import Part, TextPart, files_of
 from hermes.message.reply import STOPPED, Reply
 from hermes.message.rewind import Rewind
 from hermes.message.session_key import base_lane, graph_name, is_background
@@ -202,6 +202,7 @@ def build_commit(turn: Turn, reply: Reply, ctx: _Context) -> Commit:
         stop_reason=_CUT.get(turn.stop_reason),
         platform_usage=turn.platform_usage,
         is_partial=reply.outcome is Outcome.FAILED and reply.earned,
+        files=files_of(reply.parts),
     )
     ctx.journal.note("ended", outcome=reply.outcome.value)
     return Commit(

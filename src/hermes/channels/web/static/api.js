@@ -53,7 +53,14 @@ export const getConversation = async (id, page = {}, options = {}) => {
 
 export const stopConversation = async (conversation) => post("/web/stop", { conversation });
 
-export const postMessage = async (message, signal) => post("/web/messages", message, signal);
+// A message with files is a form: one part for the message, and one for each file.
+export async function postMessage({ files = [], ...message }, signal) {
+  if (!files.length) return post("/web/messages", message, signal);
+  const body = new FormData();
+  body.append("message", new Blob([JSON.stringify(message)]), "message");
+  for (const file of files) body.append("file", file, file.name || "file");
+  return call("/web/messages", { method: "POST", body, signal });
+}
 
 export const getEvents = async (id, signal) =>
   call(`/web/messages/${encodeURIComponent(id)}/events`, { signal });

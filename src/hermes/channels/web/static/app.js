@@ -1,6 +1,7 @@
 // The chat page: which conversation is open, what is being written, and every key and button.
 
 import { getConversations, getInfo } from "./api.js";
+import { hasFiles, limitFiles, setUpFiles, takeFiles } from "./attach.js";
 import { Conversation } from "./conversation.js";
 import { catchUp, load, loadEarlier } from "./history.js";
 import { resetMemory, setUpMemory, showSwitch } from "./memory.js";
@@ -81,7 +82,7 @@ async function lookAgainAndAgain() {
 
 function update() {
   find("stop").hidden = !conversation?.turns.size;
-  find("send").disabled = text.value.trim() === "";
+  find("send").disabled = text.value.trim() === "" && !hasFiles();
 }
 
 function grow() {
@@ -92,11 +93,11 @@ function grow() {
 
 function submit() {
   const said = text.value.trim();
-  if (!said) return;
+  if (!said && !hasFiles()) return;
   text.value = "";
   find("unsent").hidden = true;
+  conversation.say(said, takeFiles());
   grow();
-  conversation.say(said);
   text.focus();
 }
 
@@ -138,6 +139,7 @@ async function showInfo() {
     find("model").hidden = !info.model;
     find("notice").hidden = !info.demo || sessionStorage.getItem("notice") === "hidden";
     showSwitch(info);
+    limitFiles(info.files ?? null);
   } catch {
     // Not essential: without it the page only lacks the model's name.
   }
@@ -185,6 +187,7 @@ function setUp() {
     event.preventDefault();
     text.focus();
   });
+  setUpFiles(update);
   setUpScroll();
   setUpSidebar();
   setUpMemory(useSwitch);

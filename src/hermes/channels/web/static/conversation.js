@@ -5,6 +5,7 @@ import { showApproval, showFailure, showNotice, showProblem, showQuestion } from
 import { Exchange } from "./exchange.js";
 import { announce, find, newId, setTitle, showLink } from "./page.js";
 import { stick, toEnd } from "./scroll.js";
+import { say } from "./strings.js";
 import { Turn } from "./turn.js";
 import { ReplyView } from "./view.js";
 
@@ -49,27 +50,37 @@ export class Conversation {
     this.holder.hidden = isEmpty;
   }
 
-  say(text) {
-    const exchange = new Exchange(text);
+  say(text, files = []) {
+    const exchange = new Exchange(text, files);
     this.holder.append(exchange.node);
-    if (this.holder.childElementCount === 1) setTitle(text);
+    if (this.holder.childElementCount === 1) setTitle(text || files[0]?.name);
     this.showEmpty();
-    this.ask(exchange);
+    this.ask(exchange, files);
   }
 
-  ask(exchange) {
-    this.follow(exchange, { message: this.newMessage(exchange.text) });
+  ask(exchange, files) {
+    this.follow(exchange, { message: this.newMessage(exchange.text, files) });
     toEnd();
   }
 
-  newMessage(text) {
-    const message = { conversation: this.id, text, id: newId() };
+  async askAgain(exchange) {
+    try {
+      this.ask(exchange, await exchange.filesToSend());
+    } catch (problem) {
+      announce(problem.message);
+      this.ask(exchange, []);
+    }
+  }
+
+  newMessage(text, files = []) {
+    const message = { conversation: this.id, text, id: newId(), files };
     return this.isTemporary ? { ...message, temporary: true } : message;
   }
 
   // `turn` is the state of a message as the server reports it.
   showTurn(exchange, turn, { isLive = false } = {}) {
     this.shown.set(turn.id, exchange);
+    exchange.accepted(turn.id);
     if (turn.state === "done") this.endTurn(addReply(exchange), turn, exchange, { isLive });
     else this.follow(exchange, { messageId: turn.id });
   }
@@ -84,8 +95,8 @@ export class Conversation {
       link: showLink,
       failed: (problem) => {
         this.forget(turn);
-        const again = () => restart(view, () => this.ask(exchange));
-        showProblem(view, "That did not work", problem.message, again);
+        const again = () => restart(view, () => this.askAgain(exchange));
+        showProblem(view, say("problem.title"), problem.message, again);
         stick();
       },
       end: (event, data) => {
@@ -111,10 +122,11 @@ export class Conversation {
 
   onAccepted(view, exchange, { id, denied }, what) {
     this.shown.set(id, exchange);
+    exchange.accepted(id);
     // What this message has denied ends now, under its own question.
     const waiting = this.approvals.get(denied?.approval);
     if (waiting) waiting.end();
-    else if (denied) showNotice(view, `${denied.tool} was not run.`);
+    else if (denied) showNotice(view, say("tool.not_run", { tool: denied.tool }));
     // A new conversation is listed with its first message.
     if (what.message) this.on.listed();
   }
@@ -123,7 +135,7 @@ export class Conversation {
     if (event === "delta") view.add(data.text);
     else if (event === "snapshot") view.replace(data.text);
     else if (event === "status") view.tell(data.text);
-    else if (event === "tool") view.tell(`Using ${data.name}`);
+    else if (event === "tool") view.tell(say("reply.using", { tool: data.name }));
     else if (event === "question") this.askPerson(view, data.text);
     else if (event === "settled") view.clear("asked-card");
     stick();
@@ -139,7 +151,7 @@ export class Conversation {
     view.end(turn, { isLive });
     for (const notice of turn.notices ?? []) showNotice(view, notice);
     if (turn.outcome !== "failed") return;
-    showFailure(view, turn, () => restart(view, () => this.ask(exchange)));
+    showFailure(view, turn, () => restart(view, () => this.askAgain(exchange)));
   }
 
   showApproval(view, turn, exchange) {
@@ -170,7 +182,7 @@ export class Conversation {
     try {
       await stopConversation(this.id);
     } catch {
-      announce("The reply could not be stopped.");
+      announce(say("stop.failed"));
       showLink(false);
     }
   }

@@ -1,17 +1,39 @@
 // A message and the replies to it, in one place of the page: an answer stays under its question.
 
-import { element, saidNode } from "./view.js";
+import { element } from "./element.js";
+import { fetchFiles, filesNode } from "./files.js";
+import { say } from "./strings.js";
 
 // Commands after which the page looks again at what belongs to the conversation.
 export const CHANGES_PAST = /^\/(undo|retry|branch)\b/;
 
 export class Exchange {
-  constructor(text) {
+  // `files` are File objects of a new message, or what the server says of those of an old one.
+  constructor(text, files = []) {
     this.text = text ?? "";
+    this.files = files;
+    this.id = null;
     this.takenOut = "";
     this.node = element("div", "exchange");
     // What was sent here on its own answers nobody's words.
-    if (text) this.node.append(saidNode(text));
+    if (!text && !files.length) return;
+    this.said = saidNode(text);
+    this.node.append(this.said);
+  }
+
+  // The id of its message: from now on its files are shown.
+  accepted(id) {
+    if (this.id) return;
+    this.id = id;
+    if (!this.files.length) return;
+    const views = this.files.map(({ name, size, type, mime }) => ({ name, size, mime: mime ?? type }));
+    this.said.prepend(filesNode(id, "sent", views));
+  }
+
+  // Its files, to send them with another message.
+  async filesToSend() {
+    const areHere = this.files.every((file) => file instanceof File);
+    return areHere ? this.files : fetchFiles(this.id, this.files);
   }
 
   // `takenOut` is "all", "reply" or "": what models no longer see of it is folded.
@@ -35,8 +57,14 @@ export class Exchange {
   }
 
   summary() {
-    if (this.takenOut === "reply") return "An earlier answer: it is no longer part of the conversation";
-    const words = this.text.trim().split("\n")[0].slice(0, 60);
-    return `No longer part of the conversation: ${words}`;
+    if (this.takenOut === "reply") return say("exchange.old_reply");
+    return say("exchange.old", { words: this.text.trim().split("\n")[0].slice(0, 60) });
   }
+}
+
+function saidNode(text) {
+  const node = element("article", "message mine");
+  node.setAttribute("aria-label", say("said.by_you"));
+  if (text !== "") node.append(element("div", "said", text ?? say("said.erased")));
+  return node;
 }

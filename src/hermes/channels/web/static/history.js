@@ -62,9 +62,9 @@ const showProblemOfEarlier = (text) => {
 function showPage(conversation, { messages, earlier }, epoch) {
   const above = document.createDocumentFragment();
   const fresh = messages.filter(({ turn }) => !conversation.shown.has(turn.id));
-  if (!conversation.holder.childElementCount && fresh.length) setTitle(fresh[0].text);
+  if (!conversation.holder.childElementCount && fresh.length) setTitle(fresh[0].text || fresh[0].files[0]?.name);
   fresh.forEach((one, number) => {
-    const exchange = new Exchange(one.text);
+    const exchange = new Exchange(one.text, one.files);
     above.append(exchange.node);
     conversation.showTurn(exchange, one.turn);
     exchange.fold(one.taken_out);
@@ -125,7 +125,7 @@ function showWritten(conversation, messages) {
   for (const one of [...messages].reverse()) {
     let exchange = conversation.shown.get(one.turn.id);
     if (!exchange) {
-      exchange = new Exchange(one.text);
+      exchange = new Exchange(one.text, one.files);
       written.unshift(exchange);
       conversation.holder.insertBefore(exchange.node, next);
       conversation.showTurn(exchange, one.turn, { isLive: true });

@@ -1,7 +1,7 @@
 // What other conversations contribute to this one, and the switch that makes it temporary.
 
 import { find } from "./page.js";
-import { element } from "./view.js";
+import { element } from "./element.js";
 
 const NAMES = {
   known: ["fact about you", "facts about you"],

@@ -1,6 +1,7 @@
 // Pieces of the page that several parts use: its elements, its title, its announcements, new ids.
 
-import { element } from "./view.js";
+import { element } from "./element.js";
+import { say } from "./strings.js";
 
 export const find = (id) => document.getElementById(id);
 
@@ -12,9 +13,9 @@ export function newId() {
 }
 
 export function setTitle(said) {
-  const title = (said ?? "").trim().split("\n")[0].slice(0, 80) || "New conversation";
+  const title = (said ?? "").trim().split("\n")[0].slice(0, 80) || say("conversation.new");
   find("title").textContent = title;
-  document.title = title === "New conversation" ? "Hermes" : `${title} · Hermes`;
+  document.title = title === say("conversation.new") ? "Hermes" : `${title} · Hermes`;
 }
 
 export function announce(said) {
@@ -27,6 +28,5 @@ export function showLink(isUp) {
   const link = find("link");
   link.hidden = isUp;
   link.textContent = isUp ? "" : navigator.onLine
-    ? "The connection to Hermes is lost. Reconnecting …"
-    : "You are offline. The reply continues when the connection is back.";
+    ? say("link.lost") : say("link.offline");
 }

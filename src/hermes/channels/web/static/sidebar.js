@@ -1,7 +1,7 @@
 // The list of conversations, and how the sidebar opens and closes on wide and small screens.
 
 import { find } from "./page.js";
-import { element } from "./view.js";
+import { element } from "./element.js";
 
 const SMALL = matchMedia("(max-width: 48rem)");
 const body = document.body;

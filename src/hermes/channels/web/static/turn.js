@@ -4,6 +4,8 @@
 import { getEvents, postMessage, readEvents, ServerError } from "./api.js";
 
 const SILENCE_MS = 45000;
+// How much longer files may take on a slow line.
+const UPLOAD_MS_PER_BYTE = 0.01;
 // A proxy answers these while its server is briefly away; Hermes does not.
 const BETWEEN = new Set([502, 504]);
 const WAITS_MS = [400, 1000, 2000, 4000, 8000];
@@ -45,7 +47,7 @@ export class Turn {
   async readOnce() {
     const attempt = new AbortController();
     const signal = AbortSignal.any([attempt.signal, this.abort.signal]);
-    let timer = setTimeout(() => attempt.abort(), SILENCE_MS);
+    let timer = setTimeout(() => attempt.abort(), SILENCE_MS + this.uploadMs());
     const stayAwake = () => {
       clearTimeout(timer);
       timer = setTimeout(() => attempt.abort(), SILENCE_MS);
@@ -63,6 +65,11 @@ export class Turn {
     } finally {
       clearTimeout(timer);
     }
+  }
+
+  uploadMs() {
+    const files = this.messageId ? [] : this.message?.files ?? [];
+    return files.reduce((sum, { size }) => sum + size, 0) * UPLOAD_MS_PER_BYTE;
   }
 
   take(event, data) {

@@ -1,31 +1,15 @@
 // Messages on the page: the person's text, the reply as it streams, its cost, its errors.
 
+import { element } from "./element.js";
+import { filesNode } from "./files.js";
 import { plainText, renderInto } from "./markdown.js";
+import { say } from "./strings.js";
 
-const ENDINGS = {
-  interrupted: "Stopped",
-  expired: "Expired before it was answered",
-  merged: "Answered together with another message",
-  refused: "Refused",
-  failed: "Failed",
-};
-
-export function element(tag, className = "", text = "") {
-  const node = document.createElement(tag);
-  if (className) node.className = className;
-  if (text) node.textContent = text;
-  return node;
-}
-
-export function saidNode(text) {
-  const node = element("article", "message mine", text ?? "This message was erased.");
-  node.setAttribute("aria-label", "You");
-  return node;
-}
+const ENDINGS = new Set(["interrupted", "expired", "merged", "refused", "failed"]);
 
 export const storyOf = (id) => `/why/${encodeURIComponent(id)}`;
 
-export const FRESH_START = "Hermes starts fresh here: it no longer sees the messages above.";
+export const FRESH_START = say("conversation.fresh");
 
 export const dividerNode = () => element("p", "divider", FRESH_START);
 
@@ -36,7 +20,7 @@ export class ReplyView {
     this.spoken = 0;
     this.frame = 0;
     this.node = element("article", "message reply writing");
-    this.node.setAttribute("aria-label", "Hermes");
+    this.node.setAttribute("aria-label", say("reply.by"));
     this.node.setAttribute("aria-busy", "true");
     const face = element("img", "face");
     face.src = "/assets/icon.svg";
@@ -94,6 +78,7 @@ export class ReplyView {
     else if (turn.reply) this.text = turn.reply;
     this.settle();
     if (isLive) this.speak(true);
+    if (turn.files) this.node.append(filesNode(turn.id, "reply", turn.files));
     this.node.append(factsNode(turn));
   }
 
@@ -147,18 +132,21 @@ function linkNode(label, address) {
 function factsNode(turn) {
   const node = element("div", "facts");
   // A part of an answer says itself that it is one.
-  const facts = [turn.partial ? "" : ENDINGS[turn.outcome], turn.model];
+  const ending = !turn.partial && ENDINGS.has(turn.outcome) ? say(`reply.${turn.outcome}`) : "";
+  const facts = [ending, turn.model];
   if (turn.tool_calls.length) {
-    facts.push(`used ${[...new Set(turn.tool_calls.map((tool) => tool.name))].join(", ")}`);
+    const tools = [...new Set(turn.tool_calls.map((tool) => tool.name))].join(", ");
+    facts.push(say("reply.used", { tools }));
   }
   if (turn.tokens_in || turn.tokens_out) {
-    facts.push(`tokens: ${number(turn.tokens_in)} in, ${number(turn.tokens_out)} out`, price(turn));
+    const counts = { in: number(turn.tokens_in), out: number(turn.tokens_out) };
+    facts.push(say("reply.tokens", counts), price(turn));
   }
   node.append(...facts.filter(Boolean).map((fact) => element("span", "", fact)));
   // The card of a failure has this link.
   if (turn.outcome === "failed") return node;
-  const why = linkNode("Why?", storyOf(turn.id));
-  why.setAttribute("aria-label", "Why? The story of this reply");
+  const why = linkNode(say("reply.why"), storyOf(turn.id));
+  why.setAttribute("aria-label", say("reply.why_label"));
   node.append(why);
   return node;
 }
@@ -168,10 +156,10 @@ function number(value) {
 }
 
 function price({ cost_usd: cost }) {
-  if (cost === null) return "price unknown";
+  if (cost === null) return say("reply.no_price");
   if (cost === 0) return "";
   if (cost >= 0.01) return `$${cost.toFixed(2)}`;
-  if (cost < 0.000001) return "less than $0.000001";
+  if (cost < 0.000001) return say("reply.tiny_price");
   return `$${cost.toFixed(1 - Math.floor(Math.log10(cost))).replace(/0+$/, "")}`;
 }
 

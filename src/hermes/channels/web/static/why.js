@@ -2,7 +2,7 @@
 
 import { getStory } from "./api.js";
 import { find } from "./page.js";
-import { element } from "./view.js";
+import { element } from "./element.js";
 
 async function show() {
   const id = decodeURIComponent(location.pathname.replace(/^\/why\//, ""));

@@ -1,0 +1,45 @@
+// Every text of the chat page that its scripts show. `{name}` is filled in by `say`.
+
+const STRINGS = {
+  "files.add": "Add pictures or files",
+  "files.drop": "Drop to add to your message",
+  "files.remove": "Remove {name}",
+  "files.too_many": "A message can have at most {most} files.",
+  "files.too_large": "{name} is larger than {most} and was not added.",
+  "files.empty": "{name} is empty and was not added.",
+  "files.gone": "{name} is no longer kept",
+  "files.open": "Open {name}",
+  "files.save": "Save {name}",
+  "files.picture": "a picture",
+  "files.file": "a file",
+  "files.sent": "Files of this message",
+  "said.by_you": "You",
+  "said.erased": "This message was erased.",
+  "said.no_text": "A message without text",
+  "reply.by": "Hermes",
+  "reply.using": "Using {tool}",
+  "reply.interrupted": "Stopped",
+  "reply.expired": "Expired before it was answered",
+  "reply.merged": "Answered together with another message",
+  "reply.refused": "Refused",
+  "reply.failed": "Failed",
+  "reply.used": "used {tools}",
+  "reply.tokens": "tokens: {in} in, {out} out",
+  "reply.no_price": "price unknown",
+  "reply.tiny_price": "less than $0.000001",
+  "reply.why": "Why?",
+  "reply.why_label": "Why? The story of this reply",
+  "conversation.new": "New conversation",
+  "conversation.fresh": "Hermes starts fresh here: it no longer sees the messages above.",
+  "exchange.old_reply": "An earlier answer: it is no longer part of the conversation",
+  "exchange.old": "No longer part of the conversation: {words}",
+  "stop.failed": "The reply could not be stopped.",
+  "tool.not_run": "{tool} was not run.",
+  "problem.title": "That did not work",
+  "link.lost": "The connection to Hermes is lost. Reconnecting …",
+  "link.offline": "You are offline. The reply continues when the connection is back.",
+};
+
+export function say(name, values = {}) {
+  return STRINGS[name].replaceAll(/\{(\w+)\}/g, (_whole, key) => values[key]);
+}
