@@ -1,7 +1,6 @@
 """Pictures and files on the chat page: added by button, paste and drop, shown, and fetched back."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from playwright.async_api import Browser, FilePayload, Page, expect
@@ -137,7 +136,10 @@ async def test_the_files_of_a_real_answer_are_shown_and_kept(
             assert await page.eval_on_selector_all(".mine img", SIZES) == [[40, 30]]
             async with page.expect_download() as downloading:
                 await link.click()
-            saved: Any = await (await downloading.value).path()
-            assert Path(saved).read_text() == "all is well"
+            saved = await (await downloading.value).path()
             # the picture is with its turn, where the model's request took it from
-            assert len(list((live.home / "media").glob("p_*/m_*/*.png"))) == 1
+            assert on_disk(saved, live.home) == ("all is well", 1)
+
+
+def on_disk(saved: Path, home: Path) -> tuple[str, int]:
+    return saved.read_text(), len(list((home / "media").glob("p_*/m_*/*.png")))

@@ -138,11 +138,12 @@ def replace_end(
     who: ChangeAuthor,
     was: bytes,
     views: Iterable[CallView] = (),
+    kind: EditKind = "retry",
 ) -> Growth:
     """Return the branch with `blobs` after its first `keep` messages, and the calls.
 
-    `was` are the marks of the removed messages. A message that is repeated unchanged stays: that is
-    not a change.
+    `kind` is what the change is called if there are `blobs`. `was` are the marks of the removed
+    messages. In a retry, a message that is repeated unchanged stays: that is not a change.
     """
     batch, fresh, sequence = _new_batch(), list[Chunk](), tip.sequence.take(keep)
     for blob in blobs:
@@ -154,13 +155,14 @@ def replace_end(
     )
     left = [blob.id for blob in tip.sequence.names(keep, len(tip))]
     came = [blob.id for blob in blobs]
-    same = _alike(left, came)
+    # Another version of a message is a message of its own, also if its words are the same.
+    same = _alike(left, came) if kind == "retry" else 0
     left, came, was, now = left[same:], came[same:], was[same:], marks[same:]
     parallel = any(was)
     if len(left) == len(came):
         parallel = any(m and a != b for m, a, b in zip(was, left, came, strict=True))
-    kind: EditKind = "retry" if blobs else "delete"
-    edit = _edit(kind, keep + same, who, was=was, now=now, parallel=parallel)
+    named: EditKind = kind if blobs else "delete"
+    edit = _edit(named, keep + same, who, was=was, now=now, parallel=parallel)
     grown = _grown(tip, sequence, edit, batch=batch, who=who)
     fresh.extend(grown.fresh)
     grown_tip = msgspec.structs.replace(grown.tip, seen=seen)

@@ -36,6 +36,7 @@ class PageMessage(msgspec.Struct, frozen=True, kw_only=True):
     turn: TurnView
     taken_out: TakenOut
     files: tuple[FileView, ...] = ()
+    replaces: str = ""
 
 
 class ConversationMessages(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,6 +82,7 @@ def _message(message: ConversationMessage) -> PageMessage:
         taken_out=message.taken_out,
         turn=status_view(MessageStatus(record, message.result)),
         files=() if record.event is None else file_views(files_of(record.event.parts)),
+        replaces="" if record.event is None else record.event.replaces,
     )
 
 

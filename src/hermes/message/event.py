@@ -105,7 +105,8 @@ class MessageEvent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
     turn (`/steer`), which belonged to somebody else, so that it waits for its own turn. One that
     `denies_approval` denies what its conversation waits for, also where messages queue. One that
     `is_temporary` begins a conversation that uses nothing of others and leaves nothing to them, or goes
-    on with one. `task` is the task type that the sender asked for, whose route chooses the model. `scheduled`
+    on with one. One that `replaces` an earlier message, by its id, takes the place of it and of all that
+    followed. `task` is the task type that the sender asked for, whose route chooses the model. `scheduled`
     is set if no person wrote it just now: one of their jobs was due. A `delegation` is there if another
     turn has started it. It `may_delegate` if the credential that sent it holds that right: then its text may
     be commands that delegate tasks. `depth` is how many agents of other gateways have passed it on, each by a
@@ -137,6 +138,7 @@ class MessageEvent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
     is_held_back: bool = False
     denies_approval: bool = False
     is_temporary: bool = False
+    replaces: str = ""
     task: TaskType | None = None
     scheduled: ScheduledRun | None = None
     delegation: Delegation | None = None

@@ -168,6 +168,7 @@ def freeze(turn: Turn, ctx: ModelContext) -> PreparedTurn | None:
         tools_digest=ctx.services.store.digest(ctx.services.tool_sets.encoded(turn.tools)),
         pending_images=turn.pending_images,
         retry=turn.retry,
+        cut=turn.cut,
         missed=turn.missed,
         skills=turn.skills,
     )

@@ -48,7 +48,7 @@ def starts_burst(event: MessageEvent, services: FollowUpServices) -> bool:
 
 def may_join(event: MessageEvent, services: FollowUpServices) -> bool:
     """Return whether an event is a person's message that needs no turn of its own."""
-    if event.is_queued or event.internal or event.scheduled is not None:
+    if event.is_queued or event.internal or event.scheduled is not None or event.replaces:
         return False
     # What a program sends with a key or with a history of its own is a request by itself.
     if event.key is not None or event.history or event.may_delegate:

@@ -96,13 +96,13 @@ async def _thaw(turn: Turn, frozen: PreparedTurn, ctx: TurnContext) -> Turn:
         epoch=frozen.epoch,
         head=frozen.head,
         limit=_limit_of(frozen, services),
-        cut=frozen.retry or 0,
+        cut=frozen.retry or frozen.cut,
         compaction=frozen.compaction,
     )
     turn = turn.after(said).since(frozen.shared_from)
     if frozen.left_out is not None and turn.start is not None:
         turn = leave_out(turn, frozen.left_out)
-    turn = without_unanswered(msgspec.structs.replace(turn, retry=frozen.retry))
+    turn = without_unanswered(msgspec.structs.replace(turn, retry=frozen.retry, cut=frozen.cut))
     return msgspec.structs.replace(
         turn,
         agent=await services.roster.at_version(frozen.agent, frozen.agent_version) or turn.agent,

@@ -46,7 +46,8 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     that could not be had. `notices` are what they are told
     beside the reply, `choices` what the session's people chose for it. A turn that answers an earlier
     message again has no `user`: its history ends with that message, and `retry` messages behind it
-    are left out of it, which its commit replaces. `stop_reason` is why its last model call stopped, and
+    are left out of it, which its commit replaces. One whose message replaces an earlier one leaves out the
+    last `cut` messages. `stop_reason` is why its last model call stopped, and
     what happens to the `rest` of an answer that reached its length limit. Messages that were sent one after the other are one event: those
     that `joined` are in it, and `own` is the event as it came without them.
     """
@@ -96,6 +97,7 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     notices: tuple[str, ...] = ()
     choices: SessionChoices = NO_CHOICES
     retry: int | None = None
+    cut: int = 0
     # The skills that the model may read, and the instructions of the one that the person runs.
     skills: tuple[str, ...] = ()
     instructions: str = ""
@@ -207,4 +209,5 @@ class PreparedTurn(msgspec.Struct, frozen=True, kw_only=True):
     missed: str = ""
     pending_images: PendingImages | None = msgspec.field(name="sight", default=None)
     retry: int | None = None
+    cut: int = 0
     skills: tuple[str, ...] = ()

@@ -17,13 +17,14 @@ class PastExchange(msgspec.Struct, frozen=True, kw_only=True):
     """A person's message and everything up to the next one, `length` messages from `start` on.
 
     `said` is the message that it begins with; None if it does not open any more. `person_id` is
-    whose turn it was.
+    whose turn it was, `message_id` by which message.
     """
 
     start: int
     length: int
     said: ChatMessage | None
     person_id: str
+    message_id: str
 
 
 TakenOut = Literal["", "reply", "all"]

@@ -20,7 +20,9 @@ from tests.contract.journal.tool_kills import in_child
 
 NAME = "the-one"
 BEFORE = ["one", "again", "two", "again"]
+EDIT = "two, changed"
 AFTER = {
+    EDIT: ["one", "again", "two, changed", "other"],
     "/undo": ["one", "again"],
     "/retry": ["one", "again", "two", "other"],
     "/branch fork": BEFORE,
@@ -63,13 +65,19 @@ async def _prepare(home: Path) -> None:
     async with open_rig(home, script=_script) as rig:
         await rig.answer("one")
         await rig.answer("/branch begun")
-        await rig.answer("two")
+        await rig.outcome(await rig.say("two", name="the-two"))
+
+
+async def _say(rig: Rig, command: str) -> str:
+    # Said again under its name, an earlier message is only named.
+    replaces = await rig.say("two", name="the-two") if command == EDIT else ""
+    return await rig.say(command, name=NAME, replaces=replaces)
 
 
 async def _act(home: Path, command: str, *, kill_at: int) -> None:
     failpoints.arm_from(f"*:{kill_at}")
     async with open_rig(home, script=_other, sending=False) as rig:
-        await rig.outcome(await rig.say(command, name=NAME))
+        await rig.outcome(await _say(rig, command))
 
 
 async def _look_and_finish(home: Path, command: str) -> None:
@@ -87,7 +95,7 @@ async def _look(home: Path, command: str) -> None:
 async def _finish(home: Path, command: str) -> None:
     async with open_rig(home, script=_other) as rig:
         # The sender that heard no answer says it again.
-        message_id = await rig.say(command, name=NAME)
+        message_id = await _say(rig, command)
         assert await rig.outcome(message_id) == "answered"
         assert await _texts(rig) == AFTER[command]
         states = await rig.store.transcripts.states(rig.lane(), epoch=0)
@@ -98,7 +106,7 @@ async def _finish(home: Path, command: str) -> None:
         for branch in ("main", *states):
             assert rig.store.graphs.open(name, branch=branch).verify().problems == ()
         charged = [line["kind"] for line in (await rig.timeline(message_id)).ledger]
-        assert charged == (["capture"] if command == "/retry" else [])
+        assert charged == (["capture"] if command in ("/retry", EDIT) else [])
 
 
 async def _texts(rig: Rig) -> list[str]:

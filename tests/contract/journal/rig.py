@@ -184,6 +184,7 @@ class Rig:
         is_temporary: bool = False,
         skill: str | None = None,
         handle: ReplyHandle | None = None,
+        replaces: str = "",
     ) -> str:
         """Accept one message and return its id."""
         event = MessageEvent(
@@ -212,6 +213,7 @@ class Rig:
             is_temporary=is_temporary,
             skill=skill,
             handle=handle,
+            replaces=replaces,
         )
         return (await self.core.inbox.accept(event)).message_id
 

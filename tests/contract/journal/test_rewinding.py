@@ -20,6 +20,7 @@ from hermes.message.session_key import graph_name
 from hermes.ports.search import SearchAsk, Searcher
 from hermes.ports.tool import ToolTraits
 from hermes.testing.model_script import ScriptedTurn, SeenConversation, ToolUse
+from tests.contract.journal.rewind_kills import EDIT
 from tests.contract.journal.rig import Rig, RunTool, open_rig
 
 
@@ -363,7 +364,7 @@ async def hits(rig: Rig, word: str, person_id: str) -> int:
 
 
 @pytest.mark.req("J5", "J10", "J19")
-@pytest.mark.parametrize("command", ["/undo", "/retry", "/branch fork", "/branch to begun"])
+@pytest.mark.parametrize("command", ["/undo", "/retry", "/branch fork", "/branch to begun", EDIT])
 def test_whenever_it_is_killed_it_is_done_whole_or_not_at_all(tmp_path: Path, command: str) -> None:
     program = [sys.executable, "-m", "tests.contract.journal.rewind_kills", str(tmp_path), command]
 

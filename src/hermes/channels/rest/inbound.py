@@ -32,7 +32,8 @@ class RestMessage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     denies it and is answered; another one waits for it. A `temporary` message begins a conversation that
     uses nothing of others and leaves nothing to them. Without a `sender`, the token that is shown
     writes to the `agent`; `context_id` is another word for `conversation`. A `skill` is run as if the
-    text began with its command. A message with `files` needs no text.
+    text began with its command. One that `replaces` an earlier message of the conversation takes the
+    place of it and of all that followed. A message with `files` needs no text.
     """
 
     sender: ShortText | None = None
@@ -46,6 +47,7 @@ class RestMessage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     task: TaskType | None = None
     denies_approval: bool = False
     temporary: bool = False
+    replaces: ShortText | None = None
     skill: ShortText | None = None
 
     @property
@@ -111,6 +113,7 @@ def to_event(
         task=message.task,
         denies_approval=message.denies_approval,
         is_temporary=message.temporary,
+        replaces=message.replaces or "",
         may_delegate=may_delegate,
         skill=message.skill,
     )

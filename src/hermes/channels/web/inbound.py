@@ -27,12 +27,14 @@ class WebMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a person wrote; the page makes `id`, so a repeated request is the same message.
 
     A `temporary` one belongs to a conversation without memory. One with files needs no text.
+    It may take the place of an earlier message, which it `replaces`.
     """
 
     conversation: ShortText
     id: ShortText
     text: LongText = ""
     temporary: bool = False
+    replaces: Annotated[str, msgspec.Meta(max_length=200)] = ""
 
 
 class StopRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -77,7 +79,9 @@ def to_event(message: WebMessage, *, now: float, attached: tuple[Part, ...] = ()
     """Return the message as an event; `attached` are its files."""
     event = _event(message.conversation, message.text, external_id=message.id, now=now)
     parts = (*(event.parts if message.text.strip() else ()), *attached)
-    return msgspec.structs.replace(event, parts=parts, is_temporary=message.temporary)
+    return msgspec.structs.replace(
+        event, parts=parts, is_temporary=message.temporary, replaces=message.replaces
+    )
 
 
 def to_stop_event(stop: StopRequest, *, now: float, make_id: MakeId) -> MessageEvent:

@@ -8,6 +8,7 @@ from hermes.message.outcome import Outcome
 from hermes.message.parts import TextPart
 from hermes.message.reply import Reply
 from hermes.message.rewind import Rewind
+from hermes.pipeline.replaced import shared_from
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.turn import Turn
 from hermes.ports.session_history import PastExchange
@@ -88,7 +89,7 @@ async def branch(turn: Turn, ctx: TurnContext, argument: str) -> Reply:
 async def _go_to(turn: Turn, ctx: TurnContext, name: str, *, states: dict[str, int]) -> Reply:
     if name not in states:
         return _refused(f"There is no state {name[:40]!r}. {_listed(states)}")
-    if await _shared_from(turn, ctx):
+    if await shared_from(turn, ctx.services.store.souls):
         return _refused(
             "Others have joined this conversation since then, so I cannot go back to that state."
         )
@@ -103,20 +104,10 @@ async def _go_to(turn: Turn, ctx: TurnContext, name: str, *, states: dict[str, i
 
 async def _exchanges(turn: Turn, ctx: TurnContext, *, limit: int) -> tuple[PastExchange, ...]:
     """Return the last exchanges that the person may see."""
+    since = await shared_from(turn, ctx.services.store.souls)
     return await ctx.services.store.transcripts.exchanges(
-        turn.lane, epoch=turn.epoch, since=await _shared_from(turn, ctx), limit=limit
+        turn.lane, epoch=turn.epoch, since=since, limit=limit
     )
-
-
-async def _shared_from(turn: Turn, ctx: TurnContext) -> int:
-    """Return where what several people may see begins; 0 if all of it is theirs."""
-    soul = await ctx.services.store.souls.get(turn.lane, turn.epoch)
-    if soul is None:
-        return 0
-    if soul.shared_from is None and soul.person_id != turn.person_id:
-        # Nothing that was said here was said to them.
-        return turn.head + 1
-    return soul.shared_from or 0
 
 
 def _free_name(states: dict[str, int]) -> str:

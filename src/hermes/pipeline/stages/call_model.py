@@ -137,12 +137,14 @@ class _Call:
         turn, ctx = self._turn, self._ctx
         assert turn.plan is not None
         request = await _request(turn, ctx)
+        # Who asks again wants another answer.
+        is_again = turn.retry is not None or bool(turn.event.replaces)
         spec = CallSpec(
             call_id=turn.id,
             request=request,
             payer=await payer_of(turn, ctx),
             wait_s=ctx.services.settings.turns.wait_s,
-            remembers=turn.agent.settings.cache and turn.retry is None and not turn.is_temporary,
+            remembers=turn.agent.settings.cache and not (is_again or turn.is_temporary),
             place_s=place_wait_s(turn, ctx),
             asker=asker_of(turn),
             is_given_up=self._is_left,

@@ -3,13 +3,14 @@
 from typing import Protocol
 
 from hermes.message.reply import Reply
-from hermes.pipeline.needs import HasSettings, HasToolSets, StageContext
+from hermes.pipeline.needs import HasSettings, HasToolSets, StageContext, TimelineWriter
+from hermes.pipeline.replaced import ExchangeRecords, SessionSouls, without_replaced
 from hermes.pipeline.session_keep import Signature, signature_of
 from hermes.pipeline.turn import Turn
 from hermes.ports.transcripts import VisibleHistory
 
 
-class HistoryRecords(Protocol):
+class HistoryRecords(ExchangeRecords, Protocol):
     """Reads the messages of a session."""
 
     async def history(
@@ -29,6 +30,8 @@ class HasHistory(Protocol):
 
     @property
     def transcripts(self) -> HistoryRecords: ...
+    @property
+    def souls(self) -> SessionSouls: ...
 
 
 class KeepsSessions(Protocol):
@@ -66,18 +69,22 @@ class HistoryServices(HasSettings, HasToolSets, Protocol):
 
 # As much as a model with the largest context could hold of a text that is easy to read.
 _BYTES_PER_TOKEN = 5
-_Context = StageContext[HistoryServices, object]
+_Context = StageContext[HistoryServices, TimelineWriter]
 
 
 async def load_history(turn: Turn, ctx: _Context) -> Turn | Reply:
     """Give the turn its session's newest entries."""
     use_session(turn, ctx)
+    left = await without_replaced(turn, ctx)
+    if isinstance(left, Reply):
+        return left
+    turn = left
     said = await ctx.services.store.transcripts.history(
         turn.lane,
         epoch=turn.epoch,
         head=turn.head,
         limit=history_bytes(ctx.services.calls.largest_context),
-        cut=turn.retry or 0,
+        cut=turn.retry or turn.cut,
     )
     return turn.after(said)
 

@@ -227,13 +227,20 @@ def build_commit(turn: Turn, reply: Reply, ctx: _Context) -> Commit:
         reset_lane=turn.lane if reply.ends else None,
         end_reason=reply.ends,
         choices=reply.choices,
-        rewind=reply.rewind if turn.retry is None or not entries else Rewind(cut=turn.retry),
+        rewind=_rewind(turn, reply) if entries else reply.rewind,
         mirrors=mirrors_of(turn, reply),
         soul=turn.soul,
         jobs=_jobs(turn, reply, ctx.services, has_entries=bool(entries)),
         compaction=_new_compaction(turn) if entries else None,
         is_resumed=bool(ctx.journal.steps),
     )
+
+
+def _rewind(turn: Turn, reply: Reply) -> Rewind | None:
+    """Return what the turn's entries take the place of."""
+    if turn.retry is not None:
+        return Rewind(cut=turn.retry)
+    return Rewind(cut=turn.cut, is_edit=True) if turn.cut else reply.rewind
 
 
 def _merged(turn: Turn, reply: Reply) -> tuple[str, ...]:

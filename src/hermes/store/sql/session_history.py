@@ -51,6 +51,7 @@ class SessionHistory:
                     length=end - span.start,
                     said=said,
                     person_id=span.move.edit.actor,
+                    message_id=span.move.edit.reason,
                 )
                 end = span.start
 
@@ -96,7 +97,13 @@ class SessionHistory:
                 f"{len(self._tip)}"
             )
         return replace_end(
-            self._tip, keep, blobs, who=_who(commit), was=self._marks(keep), views=views
+            self._tip,
+            keep,
+            blobs,
+            who=_who(commit),
+            was=self._marks(keep),
+            views=views,
+            kind="replace" if commit.rewind.is_edit else "retry",
         )
 
     def _log(self, version: int) -> Iterator[Move]:
