@@ -48,7 +48,7 @@ async def test_files_come_by_button_paste_and_drop_and_stand_in_the_transcript(
     page = await open_page(browser, gateway)
     async with page.expect_file_chooser() as choosing:
         await page.click("#add-files")
-    notes: FilePayload = {"name": "<b>notes</b>.txt", "mimeType": "text/plain", "buffer": b"abc"}
+    notes: FilePayload = {"name": "<i>notes.txt", "mimeType": "text/plain", "buffer": b"abc"}
     await (await choosing.value).set_files([notes])
     await hand_over(page, "paste", "#text", "shot.png", "image/png")
     await hand_over(page, "dragover", "#main", "other.txt", "text/plain")
@@ -57,7 +57,7 @@ async def test_files_come_by_button_paste_and_drop_and_stand_in_the_transcript(
     await expect(page.locator("#drop")).to_be_hidden()
     chips = page.locator("#chosen li")
     names = page.locator("#chosen .file-name")
-    await expect(names).to_have_text(["<b>notes</b>.txt", "shot.png", "other.txt"])
+    await expect(names).to_have_text(["<i>notes.txt", "shot.png", "other.txt"])
     await page.get_by_role("button", name="Remove other.txt").click()
     await expect(chips).to_have_count(2)
     await expect(page.locator(".thumb")).to_have_count(1)
@@ -66,7 +66,7 @@ async def test_files_come_by_button_paste_and_drop_and_stand_in_the_transcript(
     # when they are sent without a word
     await page.keyboard.press("Enter")
     await expect(chips).to_have_count(0)
-    await expect(page.locator(".mine .file-name")).to_have_text("_b_notes__b_.txt")
+    await expect(page.locator(".mine .file-name")).to_have_text("<i>notes.txt")
     await expect(page.locator(".mine .files img")).to_be_visible()
     assert await page.eval_on_selector_all(".mine img", SIZES) == [[40, 30]]
     (event,) = gateway.gateway_api.messages()
@@ -75,9 +75,7 @@ async def test_files_come_by_button_paste_and_drop_and_stand_in_the_transcript(
     # when the page is loaded again, they are still there
     await page.reload()
     await expect(page.locator(".mine .files img")).to_be_visible()
-    await expect(page.locator(".mine .file")).to_have_attribute(
-        "aria-label", "Save _b_notes__b_.txt"
-    )
+    await expect(page.locator(".mine .file")).to_have_attribute("aria-label", "Save _i_notes.txt")
     assert await page.eval_on_selector_all(".mine img", SIZES) == [[40, 30]]
 
 

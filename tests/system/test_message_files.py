@@ -2,6 +2,7 @@
 
 import base64
 import json
+from collections.abc import Mapping
 from io import BytesIO
 
 import aiohttp
@@ -16,7 +17,7 @@ Http = aiohttp.ClientSession
 PAGE = b"<!doctype html><script>alert(1)</script>"
 
 
-def form(message: dict[str, object], *files: tuple[str, bytes]) -> aiohttp.FormData:
+def form(message: Mapping[str, object], *files: tuple[str, bytes]) -> aiohttp.FormData:
     made = aiohttp.FormData()
     made.add_field("message", json.dumps(message))
     for name, data in files:

@@ -26,7 +26,7 @@ _MESSAGE: Final = "message"
 _BYTES: Final = "application/octet-stream"
 
 
-class InlineFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class UploadedFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A file in a JSON body: its name, and its bytes in base64."""
 
     data: bytes
@@ -52,7 +52,7 @@ def upload_limits(
 
 def split_form(
     raw: bytes, headers: Mapping[str, str], files: MessageFiles
-) -> tuple[bytes, tuple[InlineFile, ...]]:
+) -> tuple[bytes, tuple[UploadedFile, ...]]:
     """Return the JSON of the part `message`, and the files; raises `BadRequest`."""
     parts = decode_multipart(raw, headers, most_parts=files.most_files + 1)
     messages = [part.data for part in parts if part.name == _MESSAGE]
@@ -65,11 +65,11 @@ def split_form(
                 f"The form has the part {part.name[:80]!r}: send 'message', and every file as 'file'"
                 " with a file name."
             )
-    return messages[0], tuple(InlineFile(part.data, part.file_name or "") for part in others)
+    return messages[0], tuple(UploadedFile(part.data, part.file_name or "") for part in others)
 
 
 async def kept_parts(
-    files: MessageFiles | None, sent: Sequence[InlineFile], *, key: str
+    files: MessageFiles | None, sent: Sequence[UploadedFile], *, key: str
 ) -> tuple[Part, ...]:
     """Keep the files of a message and return its parts; raises a `Refused` that names the file.
 
@@ -89,7 +89,7 @@ async def kept_parts(
     )
 
 
-async def _kept(files: MessageFiles, file: InlineFile, *, key: str) -> Part:
+async def _kept(files: MessageFiles, file: UploadedFile, *, key: str) -> Part:
     shown = file.name[:80] or "without a name"
     if not file.data:
         raise BadRequest(f"The file {shown!r} is empty.")
@@ -107,16 +107,14 @@ async def _kept(files: MessageFiles, file: InlineFile, *, key: str) -> Part:
 def file_views(media: Iterable[Media]) -> tuple[FileView, ...]:
     """Return files as callers see them; an address is shown only if browsers may open it."""
     return tuple(
-        FileView(
-            name=one.name or "",
-            mime=one.mime,
-            size=one.size,
-            url=one.url
-            if one.path is None and (one.url or "").startswith("https://")
-            else msgspec.UNSET,
-        )
+        FileView(name=one.name or "", mime=one.mime, size=one.size, url=_address(one))
         for one in media
     )
+
+
+def _address(media: Media) -> str | msgspec.UnsetType:
+    is_open = media.path is None and media.url is not None and media.url.startswith("https://")
+    return media.url if is_open and media.url is not None else msgspec.UNSET
 
 
 async def file_of(

@@ -1,7 +1,7 @@
 """Decodes bodies of `multipart/form-data`: whole, strictly, and with a bounded number of parts. Pure."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 import msgspec
@@ -10,7 +10,9 @@ from hermes.errors import BadRequest
 
 MULTIPART: Final = "multipart/form-data"
 _BOUNDARY: Final = re.compile(r"[0-9A-Za-z'()+_,./:=? -]{0,69}[0-9A-Za-z'()+_,./:=?-]")
-_PARAMETER: Final = re.compile(r';\s*([\w*-]+)=(?:"((?:[^"\\]|\\.)*)"|([^";\s]*))', re.ASCII)
+_PARAMETER: Final = re.compile(
+    r';[ \t]*+([\w*-]++)=(?:"((?:[^"\\]|\\.)*+)"|([^";\s]*+))[ \t]*+', re.ASCII
+)
 _HEAD_BYTES: Final = 4096
 
 
@@ -72,10 +74,11 @@ def _field(line: str) -> tuple[str, str]:
     return name.strip().lower(), value.strip()
 
 
-def _parameters(value: str) -> list[tuple[str, str]]:
-    """Return the parameters of a header; browsers write `"` in them as `%22`."""
-    found = []
-    for name, quoted, bare in _PARAMETER.findall(value):
-        text = re.sub(r"\\(.)", r"\1", quoted) if quoted else bare
-        found.append((name.lower(), text.replace("%22", '"').replace("%0D%0A", " ")))
-    return found
+def _parameters(value: str) -> Iterator[tuple[str, str]]:
+    """Yield the parameters of a header; browsers write `"` in them as `%22`."""
+    place = value.find(";")
+    while place >= 0 and (found := _PARAMETER.match(value, place)) is not None:
+        name, quoted, bare = found.groups()
+        text = bare if quoted is None else re.sub(r"\\(.)", r"\1", quoted)
+        yield name.lower(), text.replace("%22", '"').replace("%0D%0A", " ")
+        place = found.end()

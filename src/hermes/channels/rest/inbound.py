@@ -8,7 +8,7 @@ import msgspec
 
 from hermes.errors import BadRequest, Forbidden
 from hermes.http.json_body import JsonBody
-from hermes.http.message_files import InlineFile, split_form
+from hermes.http.message_files import UploadedFile, split_form
 from hermes.message.choices import TaskType
 from hermes.message.event import MessageEvent
 from hermes.message.ids import MakeId
@@ -38,7 +38,7 @@ class RestMessage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     sender: ShortText | None = None
     text: LongText = ""
-    files: tuple[InlineFile, ...] = ()
+    files: tuple[UploadedFile, ...] = ()
     conversation: ShortText | None = None
     context_id: ShortText | None = None
     id: ShortText | None = None

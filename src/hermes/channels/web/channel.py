@@ -26,7 +26,13 @@ from hermes.http.body import JSON, media_type
 from hermes.http.conversation import conversation_messages, read_page
 from hermes.http.errors import error_response
 from hermes.http.json_body import json_response
-from hermes.http.message_files import file_of, kept_parts, split_form, upload_limits
+from hermes.http.message_files import (
+    UploadedFile,
+    file_of,
+    kept_parts,
+    split_form,
+    upload_limits,
+)
 from hermes.http.multipart import MULTIPART
 from hermes.http.route import Answer, Endpoint, HttpExchange, refuse_url_credentials
 from hermes.http.same_origin import Origins
@@ -195,7 +201,7 @@ class _Chat:
         is_form = self._files is not None and media_type(exchange.headers) == MULTIPART
 
         async def read(raw: bytes) -> MessageEvent:
-            now, sent = self._clock.now(), ()
+            now, sent = self._clock.now(), tuple[UploadedFile, ...]()
             if is_form and self._files is not None:
                 raw, sent = split_form(raw, exchange.headers, self._files)
             message = read_message(raw, has_files=bool(sent))

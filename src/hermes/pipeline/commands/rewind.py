@@ -8,7 +8,7 @@ from hermes.message.outcome import Outcome
 from hermes.message.parts import TextPart
 from hermes.message.reply import Reply
 from hermes.message.rewind import Rewind
-from hermes.pipeline.replaced import shared_from
+from hermes.pipeline.edits import shared_from
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.turn import Turn
 from hermes.ports.session_history import PastExchange

@@ -3,8 +3,8 @@
 from typing import Protocol
 
 from hermes.message.reply import Reply
+from hermes.pipeline.edits import ExchangeRecords, PastSouls, without_replaced
 from hermes.pipeline.needs import HasSettings, HasToolSets, StageContext, TimelineWriter
-from hermes.pipeline.replaced import ExchangeRecords, SessionSouls, without_replaced
 from hermes.pipeline.session_keep import Signature, signature_of
 from hermes.pipeline.turn import Turn
 from hermes.ports.transcripts import VisibleHistory
@@ -31,7 +31,7 @@ class HasHistory(Protocol):
     @property
     def transcripts(self) -> HistoryRecords: ...
     @property
-    def souls(self) -> SessionSouls: ...
+    def souls(self) -> PastSouls: ...
 
 
 class KeepsSessions(Protocol):

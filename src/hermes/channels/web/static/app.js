@@ -1,13 +1,14 @@
 // The chat page: which conversation is open, what is being written, and every key and button.
 
 import { getConversations, getInfo } from "./api.js";
-import { hasFiles, limitFiles, setUpFiles, takeFiles } from "./attach.js";
+import { hasFiles, limitFiles, putFiles, setUpFiles, takeFiles } from "./attach.js";
 import { Conversation } from "./conversation.js";
 import { catchUp, load, loadEarlier } from "./history.js";
 import { resetMemory, setUpMemory, showSwitch } from "./memory.js";
 import { find, newId, setTitle, showLink } from "./page.js";
 import { setUpScroll } from "./scroll.js";
 import { closeOverlay, drawConversations, setUpSidebar } from "./sidebar.js";
+import { say } from "./strings.js";
 import { keepUnsent, noteSignOut, takeUnsent } from "./unsent.js";
 
 // How often a visible page looks for what other tabs and people at the terminal have done.
@@ -15,17 +16,21 @@ const LOOK_MS = 3000;
 const text = find("text");
 const isMac = /Mac|iPhone|iPad/.test(navigator.platform);
 let conversation = null;
+// The exchange whose message is being edited.
+let editing = null;
 
 // Conversations
 
 async function open(id) {
   conversation?.leave();
+  if (editing) cancelEdit();
   resetMemory();
   setTitle("");
   const opened = new Conversation(id, {
     turns: update,
     listed: refreshList,
     reopen: () => open(id),
+    edit: beginEdit,
     ended: (exchange) => {
       catchUp(opened, exchange);
       // An operator may have changed the model in the meantime.
@@ -96,7 +101,35 @@ function submit() {
   if (!said && !hasFiles()) return;
   text.value = "";
   find("unsent").hidden = true;
-  conversation.say(said, takeFiles());
+  const files = takeFiles();
+  if (editing) conversation.replace(editing, said, files);
+  else conversation.say(said, files);
+  endEdit();
+  grow();
+  text.focus();
+}
+
+// Editing an earlier message
+
+async function beginEdit(exchange) {
+  const files = await exchange.filesToSend().catch(() => []);
+  editing = exchange;
+  text.value = exchange.text;
+  putFiles([...files]);
+  find("editing").hidden = false;
+  grow();
+  text.focus();
+}
+
+function endEdit() {
+  editing = null;
+  find("editing").hidden = true;
+}
+
+function cancelEdit() {
+  endEdit();
+  text.value = "";
+  putFiles([]);
   grow();
   text.focus();
 }
@@ -125,7 +158,9 @@ function onTextKey(event) {
 
 function onPageKey(event) {
   if (event.key === "Escape") {
-    if (!closeOverlay()) conversation.stop();
+    if (closeOverlay()) return;
+    if (editing) cancelEdit();
+    else conversation.stop();
   } else if (event.key.toLowerCase() === "k" && (event.metaKey || event.ctrlKey)) {
     event.preventDefault();
     newConversation();
@@ -181,6 +216,12 @@ function setUp() {
   find("stop").addEventListener("click", () => conversation.stop());
   find("new").addEventListener("click", newConversation);
   find("earlier").addEventListener("click", () => loadEarlier(conversation));
+  find("cancel-edit").textContent = say("edit.cancel");
+  find("cancel-edit").addEventListener("click", cancelEdit);
+  find("editing-text").textContent = say("edit.editing");
+  find("old-version-text").textContent = say("versions.old");
+  find("show-newest").textContent = say("versions.newest");
+  find("show-newest").addEventListener("click", () => conversation.showNewest());
   find("empty").addEventListener("click", useIdea);
   find("close-notice").addEventListener("click", closeNotice);
   document.querySelector(".skip").addEventListener("click", (event) => {

@@ -6,7 +6,9 @@ import { Exchange } from "./exchange.js";
 import { announce, find, newId, setTitle, showLink } from "./page.js";
 import { stick, toEnd } from "./scroll.js";
 import { say } from "./strings.js";
+import { replyTools, saidTools } from "./tools.js";
 import { Turn } from "./turn.js";
+import { Versions } from "./versions.js";
 import { ReplyView } from "./view.js";
 
 const nothing = () => {};
@@ -14,7 +16,7 @@ const silent = { accepted: nothing, restart: nothing, event: nothing, link: noth
 
 export class Conversation {
   // Callbacks in `on`: turns (one began or ended), listed (the list of conversations has changed),
-  // ended (takes the exchange and the turn that ended).
+  // ended (takes the exchange and the turn that ended), edit (takes the exchange to edit).
   constructor(id, on) {
     this.id = id;
     this.on = on;
@@ -29,6 +31,14 @@ export class Conversation {
     // Open approvals by their ids: {messageId, end}; `end` follows the message again.
     this.approvals = new Map();
     this.turns = new Set();
+    this.versions = new Versions();
+    this.versions.onChoose = () => this.layOut();
+    // What the tools below messages do.
+    this.act = {
+      edit: (exchange) => this.on.edit(exchange),
+      again: (exchange) => this.again(exchange),
+      goOn: () => this.say(say("continue.text")),
+    };
     this.holder = find("messages");
     this.holder.replaceChildren();
     this.showEmpty();
@@ -50,16 +60,50 @@ export class Conversation {
     this.holder.hidden = isEmpty;
   }
 
-  say(text, files = []) {
+  // Shows the versions that are chosen, and what can be done with each exchange.
+  layOut() {
+    const exchanges = [...this.holder.children].map((node) => node.exchange).filter(Boolean);
+    find("old-version").hidden = this.versions.apply(exchanges);
+    for (const { node, epoch } of exchanges) node.classList.toggle("past", epoch !== this.epoch);
+  }
+
+  showNewest() {
+    this.versions.showNewest();
+    this.layOut();
+    toEnd();
+  }
+
+  say(text, files = [], replaces = "") {
     const exchange = new Exchange(text, files);
+    exchange.replaces = replaces;
+    exchange.epoch = this.epoch;
+    this.versions.showNewest();
     this.holder.append(exchange.node);
     if (this.holder.childElementCount === 1) setTitle(text || files[0]?.name);
     this.showEmpty();
     this.ask(exchange, files);
+    this.layOut();
+  }
+
+  // Puts another version in the place of a message and of all that followed.
+  async replace(old, text, files) {
+    if (this.turns.size) await this.stop();
+    this.say(text, files, old.id);
+  }
+
+  async again(exchange) {
+    try {
+      await this.replace(exchange, exchange.text, await exchange.filesToSend());
+    } catch (problem) {
+      announce(problem.message);
+    }
   }
 
   ask(exchange, files) {
-    this.follow(exchange, { message: this.newMessage(exchange.text, files) });
+    // What was accepted before has taken its place already.
+    const replaces = exchange.id === null ? exchange.replaces : "";
+    const message = this.newMessage(exchange.text, files);
+    this.follow(exchange, { message: replaces ? { ...message, replaces } : message });
     toEnd();
   }
 
@@ -80,7 +124,9 @@ export class Conversation {
   // `turn` is the state of a message as the server reports it.
   showTurn(exchange, turn, { isLive = false } = {}) {
     this.shown.set(turn.id, exchange);
+    exchange.outcome = turn.outcome;
     exchange.accepted(turn.id);
+    exchange.showTools(saidTools(exchange, this.act));
     if (turn.state === "done") this.endTurn(addReply(exchange), turn, exchange, { isLive });
     else this.follow(exchange, { messageId: turn.id });
   }
@@ -123,6 +169,8 @@ export class Conversation {
   onAccepted(view, exchange, { id, denied }, what) {
     this.shown.set(id, exchange);
     exchange.accepted(id);
+    exchange.showTools(saidTools(exchange, this.act));
+    this.layOut();
     // What this message has denied ends now, under its own question.
     const waiting = this.approvals.get(denied?.approval);
     if (waiting) waiting.end();
@@ -149,6 +197,11 @@ export class Conversation {
 
   endTurn(view, turn, exchange, { isLive }) {
     view.end(turn, { isLive });
+    view.node.append(replyTools(exchange, turn, view.text, this.act));
+    if (isLive) {
+      exchange.outcome = turn.outcome;
+      this.layOut();
+    }
     for (const notice of turn.notices ?? []) showNotice(view, notice);
     if (turn.outcome !== "failed") return;
     showFailure(view, turn, () => restart(view, () => this.askAgain(exchange)));

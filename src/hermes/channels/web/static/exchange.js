@@ -13,8 +13,13 @@ export class Exchange {
     this.text = text ?? "";
     this.files = files;
     this.id = null;
+    this.replaces = "";
+    this.epoch = 0;
+    this.outcome = null;
     this.takenOut = "";
+    this.isOld = false;
     this.node = element("div", "exchange");
+    this.node.exchange = this;
     // What was sent here on its own answers nobody's words.
     if (!text && !files.length) return;
     this.said = saidNode(text);
@@ -23,9 +28,9 @@ export class Exchange {
 
   // The id of its message: from now on its files are shown.
   accepted(id) {
-    if (this.id) return;
+    const isFirst = this.id === null;
     this.id = id;
-    if (!this.files.length) return;
+    if (!isFirst || !this.files.length) return;
     const views = this.files.map(({ name, size, type, mime }) => ({ name, size, mime: mime ?? type }));
     this.said.prepend(filesNode(id, "sent", views));
   }
@@ -36,23 +41,46 @@ export class Exchange {
     return areHere ? this.files : fetchFiles(this.id, this.files);
   }
 
+  // The tools below its own text.
+  showTools(tools) {
+    this.ownTools?.remove();
+    this.ownTools = tools;
+    this.said?.after(tools);
+    if (this.versionsBar) tools.prepend(this.versionsBar);
+  }
+
+  showVersions(bar) {
+    this.versionsBar?.remove();
+    this.versionsBar = bar;
+    if (bar) this.ownTools?.prepend(bar);
+  }
+
+  // What is no longer part of the conversation because another version took its place is not folded.
+  setOld(isOld) {
+    if (this.isOld === isOld) return;
+    this.isOld = isOld;
+    this.node.classList.toggle("old", isOld);
+    this.fold(this.takenOut);
+  }
+
   // `takenOut` is "all", "reply" or "": what models no longer see of it is folded.
   fold(takenOut) {
-    if (takenOut === this.takenOut) return;
+    const isFolded = this.node.querySelector(":scope > details.taken-out") !== null;
+    if (takenOut === this.takenOut && isFolded === (takenOut !== "" && !this.isOld)) return;
     this.unfold();
     this.takenOut = takenOut;
-    if (!takenOut) return;
+    if (!takenOut || this.isOld) return;
     const details = element("details", "taken-out");
     details.append(element("summary", "", this.summary()));
     const folded = [...this.node.children].filter(
-      (child) => takenOut === "all" || !child.matches(".mine"),
+      (child) => takenOut === "all" || !(child === this.said || child === this.ownTools),
     );
     details.append(...folded);
     this.node.append(details);
   }
 
   unfold() {
-    const details = this.node.querySelector(":scope > details");
+    const details = this.node.querySelector(":scope > details.taken-out");
     details?.replaceWith(...[...details.children].slice(1));
   }
 

@@ -64,7 +64,7 @@ function showPage(conversation, { messages, earlier }, epoch) {
   const fresh = messages.filter(({ turn }) => !conversation.shown.has(turn.id));
   if (!conversation.holder.childElementCount && fresh.length) setTitle(fresh[0].text || fresh[0].files[0]?.name);
   fresh.forEach((one, number) => {
-    const exchange = new Exchange(one.text, one.files);
+    const exchange = exchangeOf(one);
     above.append(exchange.node);
     conversation.showTurn(exchange, one.turn);
     exchange.fold(one.taken_out);
@@ -74,7 +74,16 @@ function showPage(conversation, { messages, earlier }, epoch) {
   if (fresh.length) conversation.oldest = fresh[0].epoch;
   conversation.earlier = earlier;
   find("earlier").hidden = !earlier;
+  conversation.layOut();
   conversation.showEmpty();
+}
+
+// `one` is a message as the server reports it.
+function exchangeOf(one) {
+  const exchange = new Exchange(one.text, one.files);
+  exchange.replaces = one.replaces;
+  exchange.epoch = one.epoch;
+  return exchange;
 }
 
 function showLoadProblem(conversation, problem) {
@@ -125,13 +134,14 @@ function showWritten(conversation, messages) {
   for (const one of [...messages].reverse()) {
     let exchange = conversation.shown.get(one.turn.id);
     if (!exchange) {
-      exchange = new Exchange(one.text, one.files);
+      exchange = exchangeOf(one);
       written.unshift(exchange);
       conversation.holder.insertBefore(exchange.node, next);
       conversation.showTurn(exchange, one.turn, { isLive: true });
     }
     next = exchange.node;
   }
+  if (written.length) conversation.layOut();
   conversation.showEmpty();
   return written;
 }
@@ -149,6 +159,7 @@ const isDecided = ({ messages }, id) =>
 function showFreshStart(conversation, page, exchange) {
   if (page.epoch <= conversation.epoch || (!exchange && conversation.turns.size)) return;
   conversation.epoch = page.epoch;
+  conversation.layOut();
   const first = page.messages.find(({ epoch }) => epoch === page.epoch);
   const known = first && conversation.shown.get(first.turn.id);
   const below = known ? known.node : exchange?.node.nextSibling;

@@ -21,7 +21,7 @@ _GONE: Final = "The message that this one replaces is no longer part of the conv
 _THEIRS: Final = "The message that this one replaces is somebody else's."
 
 
-class SessionSouls(Protocol):
+class PastSouls(Protocol):
     """Knows since when several people may see a session."""
 
     async def get(self, lane: str, epoch: int) -> Soul | None: ...
@@ -41,7 +41,7 @@ class HasPast(Protocol):
     @property
     def transcripts(self) -> ExchangeRecords: ...
     @property
-    def souls(self) -> SessionSouls: ...
+    def souls(self) -> PastSouls: ...
 
 
 class PastServices(Protocol):
@@ -77,7 +77,7 @@ def _refused(text: str) -> Reply:
     return Reply(parts=(TextPart(text),), outcome=Outcome.REFUSED)
 
 
-async def shared_from(turn: Turn, souls: SessionSouls) -> int:
+async def shared_from(turn: Turn, souls: PastSouls) -> int:
     """Return where what several people may see begins; 0 if all of it is theirs."""
     soul = await souls.get(turn.lane, turn.epoch)
     if soul is None:
