@@ -49,7 +49,7 @@ def dashboard_routes(gateway_api: GatewayApi, gate: ControlGate) -> tuple[Route,
         name, assets = exchange.parameter("name"), await asyncio.to_thread(_assets)
         if name not in assets or name.endswith(".html"):
             raise NotFound(f"The dashboard has no file {name[:80]!r}.")
-        return file_response(assets[name], known_tag=exchange.headers.get("if-none-match"))
+        return file_response(assets[name], exchange.headers)
 
     return (
         Route("/dashboard", Endpoint({"GET": page}, head=True)),
