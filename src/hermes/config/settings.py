@@ -61,6 +61,7 @@ from hermes.config.server_settings import (
 from hermes.config.terminal_settings import TerminalSettings, WebSearchSettings
 from hermes.config.tool_settings import McpSettings, MemorySettings, ToolSettings, VisionSettings
 from hermes.message.channel_name import channel_name
+from hermes.texts.languages import LanguageCode
 
 Key = tuple[str, ...]
 
@@ -130,6 +131,8 @@ class Settings(Section):
     alerts: AlertSettings = Field(default_factory=AlertSettings)
     time_zone: Word | None = None
     """The time zone for daily times, such as Europe/Paris; default: the system's."""
+    language: LanguageCode = "en"
+    """The language in which Hermes speaks with people who chose none and whose platform names none."""
     net: NetSettings = Field(default_factory=NetSettings)
     ipv4_only: bool = False
     """Whether outgoing connections use IPv4 only."""

@@ -111,7 +111,8 @@ class MessageEvent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
     turn has started it. It `may_delegate` if the credential that sent it holds that right: then its text may
     be commands that delegate tasks. `depth` is how many agents of other gateways have passed it on, each by a
     call of the next one. A reply must carry the `handle`, if there is one. An event of the type `choice`
-    has `pressed` a button, one of the type `reaction` has the `reaction`; neither needs parts. `raw` is
+    has `pressed` a button, one of the type `reaction` has the `reaction`; neither needs parts. `language`
+    is the language that the platform names for the sender, such as `de`, if it names one. `raw` is
     the unchanged wire event, kept for debugging.
     """
 
@@ -147,6 +148,7 @@ class MessageEvent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
     handle: ReplyHandle | None = None
     pressed: PressedChoice | None = None
     reaction: Reaction | None = None
+    language: str = ""
     raw: msgspec.Raw = NO_RAW
 
     @property

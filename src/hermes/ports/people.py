@@ -173,13 +173,14 @@ class OwnerStore(Protocol):
 
 
 class Person(msgspec.Struct, frozen=True, kw_only=True):
-    """Who wrote: one person over all their channels."""
+    """Who wrote: one person over all their channels; `language` is the one they chose, if they did."""
 
     id: str
     created_at: float
     tier: str = "free"
     may_train: bool = False
     is_erased: bool = False
+    language: str = ""
 
 
 class PeopleStore(Protocol):
@@ -199,6 +200,13 @@ class PeopleStore(Protocol):
 
     async def balance(self, person_id: str) -> int:
         """Return the ledger's sum minus open holds."""
+        ...
+
+    async def set_language(self, person_id: str, language: str) -> bool:
+        """Set the language in which Hermes speaks with a person; "" leaves it to their platform.
+
+        False if the id is unknown.
+        """
         ...
 
     async def set_consent(self, person_id: str, *, may_train: bool, at: float) -> bool:

@@ -151,6 +151,12 @@ BUILT_IN: tuple[CommandSpec, ...] = (
         examples=("/credits", "/credits AB12CD"),
     ),
     CommandSpec(
+        name="language",
+        about="in which language I tell you things like this one",
+        use="[CODE | auto]",
+        examples=("/language", "/language de", "/language auto"),
+    ),
+    CommandSpec(
         name="link",
         about="use me from another account as the same person",
         use="[CODE]",

@@ -9,6 +9,7 @@ from hermes.pipeline.commands.compact import compact
 from hermes.pipeline.commands.credits import tell_credits
 from hermes.pipeline.commands.effect import Effect
 from hermes.pipeline.commands.help import help_with, whoami
+from hermes.pipeline.commands.language import choose_language
 from hermes.pipeline.commands.link import link
 from hermes.pipeline.commands.memory import tell_memory
 from hermes.pipeline.commands.pair import pair
@@ -58,6 +59,7 @@ IN_LANE: Mapping[str, ActInLane] = {
     "model": choose_model,
     "reasoning": choose_reasoning,
     "credits": tell_credits,
+    "language": choose_language,
     "link": link,
     "undo": undo,
     "retry": retry,

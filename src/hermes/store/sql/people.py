@@ -62,6 +62,7 @@ class SqlPeople:
             tier=row[2],
             may_train=bool(row[3]),
             is_erased=bool(row[4]),
+            language=row[5],
         )
         if len(self._known) >= _MOST_KNOWN:
             self._known.clear()
@@ -92,6 +93,16 @@ class SqlPeople:
 
         after = self._engine.feed.telling("people", person_id)
         return await self._engine.writer.run("consent", unit, after=after)
+
+    async def set_language(self, person_id: str, language: str) -> bool:
+        """Set the language of a person; False if unknown id."""
+
+        async def unit(tx: Tx) -> bool:
+            self._engine.feed.put(tx, "people", person_id)
+            return await tx.changed(_SQL["set_language"], person_id, language) == 1
+
+        after = self._engine.feed.telling("people", person_id)
+        return await self._engine.writer.run("set_language", unit, after=after)
 
     async def erase(self, person_id: str, *, at: float, silent_since: float | None = None) -> None:
         """Destroy the person's data key: all their bodies become unreadable.

@@ -113,7 +113,7 @@ class _Kind(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _KINDS = (
-    _Kind(name="person", columns=("state", "tier", "created_at")),
+    _Kind(name="person", columns=("state", "tier", "created_at", "language")),
     _Kind(name="consent", columns=("may_train", "at"), flags=("may_train",)),
     _Kind(
         name="channel",

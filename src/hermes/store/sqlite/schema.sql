@@ -14,7 +14,8 @@ CREATE TABLE people (
     erased_at REAL,
     may_train INTEGER NOT NULL DEFAULT 0,
     consent_at REAL,
-    blocked_at REAL
+    blocked_at REAL,
+    language TEXT NOT NULL DEFAULT ''
 ) WITHOUT ROWID;
 CREATE INDEX people_blocked ON people (id) WHERE blocked_at IS NOT NULL;
 CREATE INDEX people_erased ON people (id) WHERE erased_at IS NOT NULL;

@@ -44,7 +44,7 @@ DELETE FROM person_keys WHERE person_id = ?1;
 
 -- name: mark_erased
 -- Remember when a person was erased.
-UPDATE people SET erased_at = ?2, may_train = 0 WHERE id = ?1;
+UPDATE people SET erased_at = ?2, may_train = 0, language = '' WHERE id = ?1;
 
 -- name: is_erased
 -- Whether a person was erased on purpose.
@@ -65,7 +65,7 @@ DELETE FROM caller_keys WHERE person_id = ?1;
 
 -- name: get
 -- One person.
-SELECT id, created_at, tier, may_train, erased_at IS NOT NULL FROM people WHERE id = ?1;
+SELECT id, created_at, tier, may_train, erased_at IS NOT NULL, language FROM people WHERE id = ?1;
 
 -- name: balance
 -- What the ledger says, minus what is held.
@@ -104,6 +104,10 @@ SELECT person_id, sealed FROM blobs WHERE id = ?1;
 -- name: consent
 -- Whether what a person's conversations hold may be trained on.
 UPDATE people SET may_train = ?2, consent_at = ?3 WHERE id = ?1 AND erased_at IS NULL;
+
+-- name: set_language
+-- The language in which a person wants to be spoken with.
+UPDATE people SET language = ?2 WHERE id = ?1 AND erased_at IS NULL;
 
 -- name: digest_key
 -- The wrapped key of every digest in this database.

@@ -7,7 +7,7 @@ SELECT id, CASE
         WHEN EXISTS (
             SELECT 1 FROM user_channels WHERE person_id = id AND activated_at IS NOT NULL
         ) THEN 'active' ELSE 'guest'
-    END, tier, created_at
+    END, tier, created_at, language
 FROM people WHERE id = ?1 AND id > ?2 LIMIT ?3;
 
 -- name: consent

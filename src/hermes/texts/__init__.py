@@ -1,0 +1,1 @@
+"""What Hermes itself says to people, in their language: catalogues, plurals, and which language."""
