@@ -20,13 +20,14 @@ from hermes.ports.clock import Clock
 from hermes.ports.offers import Offer
 from hermes.ports.store import Store
 from hermes.sessions.commands import CommandBook
+from hermes.texts.say import say, words
 from hermes.tools.approvers import check_approver
 
 _APPROVAL = "a_"
-_GONE = "These buttons are not good any more. Please write instead."
-_LATE = "That came too late: the time for an answer is over."
-_AGAIN = "That was answered already."
-_OTHERS = "Only the person who was asked may press this."
+_GONE = words("These buttons are not good any more. Please write instead.")
+_LATE = words("That came too late: the time for an answer is over.")
+_AGAIN = words("That was answered already.")
+_OTHERS = words("Only the person who was asked may press this.")
 
 
 class ReadPress(msgspec.Struct, frozen=True):
@@ -63,10 +64,10 @@ class Presses:
         offer = await self._store.offers.get(offer_id) if offer_id else None
         says = None if offer is None else _answer_of(offer, number)
         if offer is None or says is None or not _is_there(offer, event.source):
-            return _refused(event, pressed, _GONE)
+            return _refused(event, pressed, say(_GONE))
         if not (await self._admission(event)).is_in:
             # The turn tells strangers how they are let in.
-            return _refused(event, pressed, _OTHERS)
+            return _refused(event, pressed, say(_OTHERS))
         await self._settle(offer, pressed)
         problem = await self._problem(offer, event.source)
         if problem is not None:
@@ -97,12 +98,12 @@ class Presses:
         """Return why a person's press does nothing; None if it counts."""
         who = source.sender_name
         if offer.who and offer.who != who:
-            return _OTHERS
+            return say(_OTHERS)
         asked = None
         if offer.subject is not None:
             asked = await self._store.approvals.get(offer.subject)
             if asked is None:
-                return _GONE
+                return say(_GONE)
             forbidden = self._forbidden(asked, who)
             if forbidden is not None:
                 return forbidden
@@ -119,12 +120,12 @@ class Presses:
 
     def _ended(self, offer: Offer, asked: Approval | None) -> str | None:
         if offer.chosen_by is not None:
-            return _AGAIN
+            return say(_AGAIN)
         state = "waiting" if asked is None else asked.state
         if state in ("approved", "denied"):
-            return _AGAIN
+            return say(_AGAIN)
         if state == "expired" or offer.expires_at <= self._clock.now():
-            return _LATE
+            return say(_LATE)
         return None
 
 

@@ -14,16 +14,17 @@ from hermes.outbox.chunk_sends import repeated
 from hermes.outbox.rates import RateGate
 from hermes.ports.clock import Clock
 from hermes.ports.offers import OfferEnd, OfferStore, PostChange
+from hermes.texts.say import words
 
 log = structlog.get_logger(__name__)
 
 _AT_ONCE = 20
 _AGAIN_S = (2.0, 10.0, 60.0, 300.0)
 _ENDS: dict[OfferEnd, str] = {
-    "chosen": "Answered.",
-    "approved": "Approved.",
-    "denied": "Denied.",
-    "expired": "Nobody answered in time.",
+    "chosen": words("Answered."),
+    "approved": words("Approved."),
+    "denied": words("Denied."),
+    "expired": words("Nobody answered in time."),
 }
 
 

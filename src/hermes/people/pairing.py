@@ -13,6 +13,7 @@ import msgspec
 
 from hermes.config import PairingSettings
 from hermes.ports.pairing import PairingAskResult, PairingBacklog, WrongCodes
+from hermes.texts.say import words
 
 LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 """32 letters and digits, without 0 and O, 1 and I."""
@@ -129,7 +130,7 @@ def make_code(random_bytes: Callable[[int], bytes], length: int = LENGTH) -> str
     return "".join(LETTERS[byte % len(LETTERS)] for byte in random_bytes(length))
 
 
-LET_IN = "You are let in now. Write to me, and I will answer."
+LET_IN = words("You are let in now. Write to me, and I will answer.")
 """The notice for a stranger whose code was approved."""
 
 

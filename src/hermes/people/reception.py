@@ -31,6 +31,7 @@ from hermes.people.slash_access import is_named_admin, may_use, where_of
 from hermes.ports.clock import Clock
 from hermes.ports.pairing import PairingAsk, PairingCodeResult, PairingStore
 from hermes.ports.people import ChannelAccess, Unknown, UserStore
+from hermes.texts.say import say
 
 _HOUR_S = 3_600.0
 _INTERNAL = Admission("in", "internal events pass")
@@ -117,11 +118,11 @@ class Reception:
             text = self._rules_of(source.platform).signup_text or _signup_text(source)
             return AccessNotice(text, f"nobody has let them in, and {rule}")
         if admission.verdict == "tell":
-            text = "I answer only people I know. Write to me in a direct chat first."
+            text = say("I answer only people I know. Write to me in a direct chat first.")
             return AccessNotice(text, f"nobody has let them in, and {rule}")
         if admission.verdict == "blocked":
             return AccessNotice(
-                "You are blocked here. Whoever runs this gateway can lift that.", rule
+                say("You are blocked here. Whoever runs this gateway can lift that."), rule
             )
         return AccessNotice(None, f"it is ignored: {rule}")
 
@@ -164,33 +165,54 @@ class Reception:
         limits, now = self._pairing_limits, self._clock.now()
         code = read_code(code_given, limits.length)
         if code is None:
-            return f"{code_given[:40]!r} is not a pairing code.", ""
+            return say("{code_given} is not a pairing code.", code_given=repr(code_given[:40])), ""
         settled = await self._pairing.approve(platform, code, at=now, rules=limits, tell=LET_IN)
         if settled.verdict == "right":
-            return f"{settled.platform}:{settled.user_id} is let in.", settled.told_on
+            return say(
+                "{platform}:{user_id} is let in.",
+                platform=settled.platform,
+                user_id=settled.user_id,
+            ), settled.told_on
         if settled.until > now:
-            text = f"There were too many wrong codes for {platform}. Try again in "
+            text = say(
+                "There were too many wrong codes for {platform}. Try again in ", platform=platform
+            )
             return f"{text}{minutes(settled.until - now)}.", ""
-        return f"Nobody on {platform} waits with this code: it may be used or too old.", ""
+        return say(
+            "Nobody on {platform} waits with this code: it may be used or too old.",
+            platform=platform,
+        ), ""
 
     async def refuse(self, platform: str, user_id: str) -> str:
         """Make the code of somebody who waits worthless; return what happened."""
         if await self._pairing.deny(platform, user_id):
-            return f"{platform}:{user_id} is refused: the code is not good any more."
-        return f"{platform}:{user_id[:80]} does not wait to be let in."
+            return say(
+                "{platform}:{user_id} is refused: the code is not good any more.",
+                platform=platform,
+                user_id=user_id,
+            )
+        return say(
+            "{platform}:{user_id} does not wait to be let in.",
+            platform=platform,
+            user_id=user_id[:80],
+        )
 
     async def whoami(self, source: Source, person_id: str) -> str:
         """Return who the sender is here; in groups, their other accounts are left out."""
         known = await self._users.get(person_id)
-        lines = [f"You are {_name(source)}, person {person_id}."]
+        lines = [
+            say("You are {source}, person {person_id}.", source=_name(source), person_id=person_id)
+        ]
         if known is not None and source.chat_type == "dm":
             others = [f"{one.platform}:{one.user_id}" for one in known.channels]
             linked = [name for name in others if name != _name(source)]
-            lines.append(f"Your tier is {known.tier}.")
-            lines += [f"Linked to you: {', '.join(linked)}."] if linked else []
+            lines.append(say("Your tier is {tier}.", tier=known.tier))
+            lines += [say("Linked to you: {linked}.", linked=", ".join(linked))] if linked else []
         where = where_of(source)
         admin = is_named_admin(source.user_id, where=where, settings=self._settings.access)
-        lines.append("You may use every command." if admin else "`/help` lists your commands.")
+        lines.append(
+            say("You may use every command.") if admin else say("`/help` lists your commands.")
+        )
         return " ".join(lines)
 
     async def _pair(
@@ -208,10 +230,10 @@ class Reception:
         )
         asked = await self._pairing.ask(ask, rules=limits)
         if asked.asking == "early":
-            text = (
-                "You asked to be let in a short while ago: give the code that I sent you to "
-                "the operator of this gateway. If it is lost, write again in "
-                f"{minutes(asked.until - now)} for a new one."
+            text = say(
+                "You asked to be let in a short while ago: give the code that I sent you to the "
+                "operator of this gateway. If it is lost, write again in {until} for a new one.",
+                until=minutes(asked.until - now),
             )
             return AccessNotice(
                 text, f"nobody has let them in, and they asked a short while ago; {rule}"
@@ -245,25 +267,32 @@ class Reception:
 
 def _full_text(source: Source, wait_s: float) -> str:
     """Return the answer to a newcomer without a code; the operator can let them in without one."""
-    return (
-        "Too many people are waiting to be let in here. Please write again in "
-        f"{minutes(wait_s)}, or ask the operator of this gateway to let you in without a code: "
-        f"`hermes users activate {_name(source)}`."
+    return say(
+        "Too many people are waiting to be let in here. Please write again in {wait_s}, or "
+        "ask the operator of this gateway to let you in without a code: `hermes users "
+        "activate {source}`.",
+        wait_s=minutes(wait_s),
+        source=_name(source),
     )
 
 
 def _pairing_text(source: Source, code: str, *, valid_s: float) -> str:
-    return (
-        f"I do not know you yet. Your pairing code is {spoken(code)}: give it to the operator of "
-        f"this gateway. They let you in with `hermes pair approve {source.sender[0]} {spoken(code)}`, "
-        f"within {how_long(valid_s)}. You are {_name(source)} here."
+    return say(
+        "I do not know you yet. Your pairing code is {code}: give it to the operator of this "
+        "gateway. They let you in with `hermes pair approve {sender} {code}`, within "
+        "{valid_s}. You are {source} here.",
+        code=spoken(code),
+        sender=source.sender[0],
+        valid_s=how_long(valid_s),
+        source=_name(source),
     )
 
 
 def _signup_text(source: Source) -> str:
-    return (
-        "I do not know you yet, so I cannot answer. Ask the operator of this gateway to let you in; "
-        f"you are {_name(source)} here."
+    return say(
+        "I do not know you yet, so I cannot answer. Ask the operator of this gateway to let "
+        "you in; you are {source} here.",
+        source=_name(source),
     )
 
 
@@ -284,45 +313,53 @@ LINKING = linking(CodeLimits())
 
 def code_text(code: str) -> str:
     """Return the answer to a person who wants to link another account."""
-    return (
-        f"Your code is {spoken(code)}. Send `/link {spoken(code)}` to me from your other account "
-        "within 15 minutes, and I know that it is yours. It works once. Keep it secret: I treat "
-        "its sender as you."
+    return say(
+        "Your code is {code}. Send `/link {code}` to me from your other account within 15 "
+        "minutes, and I know that it is yours. It works once. Keep it secret: I treat its "
+        "sender as you.",
+        code=spoken(code),
     )
 
 
 def only_directly() -> str:
     """Return the answer to a person who tries to link in a group."""
-    return "Codes are not for a group to see. Write `/link` to me in a direct chat."
+    return say("Codes are not for a group to see. Write `/link` to me in a direct chat.")
 
 
 def malformed(text: str, *, length: int = LENGTH) -> str:
     """Return the answer to a text that is not a code."""
-    return (
-        f"{text[:40]!r} is not a code: a code has {length} letters and digits, such as K7QM-4XWP. Send `/link` "
-        "alone on a channel where I know you to get one."
+    return say(
+        "{text} is not a code: a code has {length} letters and digits, such as K7QM-4XWP. "
+        "Send `/link` alone on a channel where I know you to get one.",
+        text=repr(text[:40]),
+        length=length,
     )
 
 
 def link_text(settled: PairingCodeResult, *, now: float) -> str:
     """Return the answer to a person who sent a code."""
     if settled.verdict == "right":
-        return (
+        return say(
             "This account is linked: I know you as the same person on both now. What you wrote "
             "here before stays as it was, and this is a new conversation."
         )
     if settled.verdict == "own":
-        return "You are on an account that is linked already. Send the code from the other one."
+        return say(
+            "You are on an account that is linked already. Send the code from the other one."
+        )
     if settled.verdict == "locked" or settled.until > now:
-        return f"There were too many wrong codes. Try again in {minutes(settled.until - now)}."
-    return (
+        return say(
+            "There were too many wrong codes. Try again in {until}.",
+            until=minutes(settled.until - now),
+        )
+    return say(
         "That code is not good: it may be wrong, used or too old. Send `/link` there for a new one."
     )
 
 
 def how_long(seconds: float) -> str:
     """Return a time in words."""
-    return "an hour" if seconds == _HOUR_S else minutes(seconds)
+    return say("an hour") if seconds == _HOUR_S else minutes(seconds)
 
 
 def minutes(seconds: float) -> str:

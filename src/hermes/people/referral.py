@@ -11,6 +11,7 @@ from hermes.errors import Conflict, Forbidden, NotFound
 from hermes.message.referral_code import read_code, spoken
 from hermes.ports.people import PeopleStore, Person
 from hermes.ports.wallet import NewReferral, WalletStore
+from hermes.texts.say import say
 
 _DAY_S = 86_400.0
 
@@ -39,9 +40,11 @@ async def bring_code(
     owner_id = await wallets.owner(code)
     owner = None if owner_id is None else await people.get(owner_id)
     if owner is None:
-        raise NotFound(f"Nobody has the referral code {spoken(code)}: check it for a slip.")
+        raise NotFound(
+            say("Nobody has the referral code {code}: check it for a slip.", code=spoken(code))
+        )
     if owner.id == person.id:
-        raise Forbidden("This is your own referral code: it is for people who are new here.")
+        raise Forbidden(say("This is your own referral code: it is for people who are new here."))
     known = await wallets.get(person.id)
     if known is None or known.referred_by != owner.id:
         _check_is_newcomer(person, owner, settings=settings, at=at)
@@ -55,7 +58,7 @@ async def bring_code(
     changed = await wallets.refer(referral)
     now = await wallets.get(person.id)
     if not changed and (now is None or now.referred_by != owner.id):
-        raise Conflict("You have brought a referral code before: only the first one counts.")
+        raise Conflict(say("You have brought a referral code before: only the first one counts."))
     return Referral(
         code=code,
         person_id=person.id,
@@ -70,8 +73,11 @@ def _check_is_newcomer(
 ) -> None:
     """Refuse codes of people who came later: two could otherwise use each other's."""
     if owner.created_at > person.created_at:
-        raise Forbidden("You were here before the person whose referral code this is.")
+        raise Forbidden(say("You were here before the person whose referral code this is."))
     if at - person.created_at > settings.referral_days * _DAY_S:
         raise Forbidden(
-            f"A referral code counts in a person's first {settings.referral_days} days only."
+            say(
+                "A referral code counts in a person's first {referral_days} days only.",
+                referral_days=settings.referral_days,
+            )
         )

@@ -6,6 +6,7 @@ from hermes.message.referral_code import spoken
 from hermes.people.credits import Terms
 from hermes.people.referral import Referral
 from hermes.ports.wallet import Wallet
+from hermes.texts.say import say
 
 _COMMAND = "/credits"
 _NO_CODE = "none"
@@ -26,13 +27,18 @@ def upgrade_text(wallet: Wallet | None, error: NoCredits, *, settings: CreditSet
 
 def wallet_text(wallet: Wallet | None, terms: Terms) -> str:
     """Return a person's balance as text."""
-    code = f"Your referral code is {_code(wallet)}."
+    code = say("Your referral code is {wallet}.", wallet=_code(wallet))
     if not terms.limited:
-        return f"Your messages are free. {code}"
+        return say("Your messages are free. {code}", code=code)
     balance = 0 if wallet is None else wallet.balance
     if wallet is None or not wallet.is_limited:
         balance = max(0, balance) + start_to_come(wallet, terms)
-    return f"You have {in_credits(balance)}; a message costs {terms.price}. {code}"
+    return say(
+        "You have {balance}; a message costs {price}. {code}",
+        balance=in_credits(balance),
+        price=terms.price,
+        code=code,
+    )
 
 
 def start_to_come(wallet: Wallet | None, terms: Terms) -> int:
@@ -45,10 +51,12 @@ def start_to_come(wallet: Wallet | None, terms: Terms) -> int:
 def referral_text(referral: Referral) -> str:
     """Return the answer to a newcomer who sent a code."""
     if not referral.bonus:
-        return f"Thank you: I noted the code {spoken(referral.code)}."
-    return (
-        f"Welcome! The code {spoken(referral.code)} gives {in_credits(referral.bonus)} to you, "
-        "and thanks to the person who gave it to you."
+        return say("Thank you: I noted the code {code}.", code=spoken(referral.code))
+    return say(
+        "Welcome! The code {code} gives {bonus} to you, and thanks to the person who gave it "
+        "to you.",
+        code=spoken(referral.code),
+        bonus=in_credits(referral.bonus),
     )
 
 

@@ -17,6 +17,7 @@ from hermes.people.slash_access import where_of
 from hermes.pipeline.needs import HasCommands, StageContext, TimelineWriter
 from hermes.pipeline.turn import Turn
 from hermes.sessions.commands import CommandSpec
+from hermes.texts.say import say
 
 _LINK = "link"
 _CODE = "forbidden"
@@ -90,12 +91,16 @@ def refusal_of(command: CommandSpec, turn: Turn, access: CommandAccess) -> Reply
         return None
     place = f"access.platforms.{source.platform}.commands"
     missing = "names them no admin" if command.admins else f"does not let them use /{name}"
-    text = f"You may not use /{name} here. /help lists what you may."
+    text = say("You may not use /{name} here. /help lists what you may.", name=name)
     if command.admins:
         scope = where_of(source).scope
-        text = (
-            f"You may not use /{name} here: it is for admins. To be one, `{source.user_id}` has to be in "
-            f"{place}.{scope}.admins of config.yaml."
+        text = say(
+            "You may not use /{name} here: it is for admins. To be one, `{user_id}` has to be in "
+            "{place}.{scope}.admins of config.yaml.",
+            name=name,
+            user_id=source.user_id,
+            place=place,
+            scope=scope,
         )
     return _refused(AccessNotice(text, f"{place} {missing}"))
 

@@ -25,9 +25,10 @@ from hermes.pipeline.services import TurnContext
 from hermes.pipeline.turn import Turn
 from hermes.ports.channel import MediaKind
 from hermes.ports.media import MediaOwner
+from hermes.texts.say import say, words
 
-_TOO_MANY: Final = "it is one too many"
-_NOT_NOW: Final = "it could not be read just now"
+_TOO_MANY: Final = words("it is one too many")
+_NOT_NOW: Final = words("it could not be read just now")
 _SHOWN: Final = 80
 _log = structlog.get_logger(__name__)
 
@@ -57,7 +58,7 @@ async def with_attachments(reply: Reply, turn: Turn, ctx: TurnContext) -> Reply:
                 lines.append(_not_fetched(url, turn, ctx))
         elif part is not None:
             lines.append(_named(part.media))
-    lines += [_refused(place, _TOO_MANY) for place in tagged.places[most:]]
+    lines += [_refused(place, say(_TOO_MANY)) for place in tagged.places[most:]]
     ctx.journal.note("attached", sent=len(parts), named=len(lines))
     return msgspec.structs.replace(reply, parts=(*_texts(tagged.text, lines), *parts))
 
@@ -87,7 +88,7 @@ async def _lent(
         media = await ctx.services.media.lend(place, owner=MediaOwner(turn.person_id, turn.id))
     except HermesError as error:
         _log.warning("media_refused", message_id=turn.id, place=place[:200], problem=str(error))
-        lines.append(_refused(place, str(error) if isinstance(error, Refused) else _NOT_NOW))
+        lines.append(_refused(place, str(error) if isinstance(error, Refused) else say(_NOT_NOW)))
         return None
     if media.mime in PICTURE_KINDS:
         return ImagePart(media)
@@ -115,9 +116,9 @@ def _named(media: Media) -> str:
     if media.url is not None:
         target = media.url.replace("(", "%28").replace(")", "%29")
         return f"[{media.name or 'attachment'}]({target})"
-    return f"(A file that cannot be sent here: {media.name or 'without a name'})"
+    return say("(A file that cannot be sent here: {value})", value=media.name or "without a name")
 
 
 def _refused(place: str, why: str) -> str:
     name = safe_name(place) or "a file"
-    return f"({name[:_SHOWN]} was not sent: {why.rstrip('.')}.)"
+    return say("({name} was not sent: {value}.)", name=name[:_SHOWN], value=why.rstrip("."))

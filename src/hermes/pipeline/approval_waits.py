@@ -36,6 +36,7 @@ from hermes.ports.steps import Step
 from hermes.ports.tool import Tool
 from hermes.ports.turns import TurnResult
 from hermes.ports.upward import Progress
+from hermes.texts.say import say
 from hermes.tools.approvers import ELSEWHERE
 
 _encode = msgspec.json.Encoder().encode
@@ -76,10 +77,15 @@ class ApprovalWait(Exception):
 
 def question_text(approval_id: str, waits: OpenApproval, *, zone: ZoneInfo) -> str:
     """Return what is asked in the chat: what may run, who decides, and until when."""
-    whom = "an admin" if waits.by_admins else "you"
-    return (
-        f"May I run {waits.tool} with {waits.arguments}? I wait for {whom} until "
-        f"{time_of_day(waits.expires_at, zone)}. Answer /approve {approval_id} or /deny {approval_id}."
+    whom = say("an admin") if waits.by_admins else "you"
+    return say(
+        "May I run {tool} with {arguments}? I wait for {whom} until {expires_at}. Answer "
+        "/approve {approval_id} or /deny {approval_id}.",
+        tool=waits.tool,
+        arguments=waits.arguments,
+        whom=whom,
+        expires_at=time_of_day(waits.expires_at, zone),
+        approval_id=approval_id,
     )
 
 
@@ -88,11 +94,14 @@ def waiting_text(approval: Approval, *, zone: ZoneInfo) -> str:
 
     The arguments are left out: others may read along.
     """
-    whose = "an admin's" if approval.chat_type != "dm" else "your"
-    return (
-        f"Your message waits for {whose} answer: may I run {approval.tool}? Answer /approve "
-        f"{approval.id} or /deny {approval.id}; at {time_of_day(approval.expires_at, zone)} it counts as "
-        "denied."
+    whose = say("an admin's") if approval.chat_type != "dm" else "your"
+    return say(
+        "Your message waits for {whose} answer: may I run {tool}? Answer /approve {id} or "
+        "/deny {id}; at {expires_at} it counts as denied.",
+        whose=whose,
+        tool=approval.tool,
+        id=approval.id,
+        expires_at=time_of_day(approval.expires_at, zone),
     )
 
 

@@ -14,6 +14,7 @@ from hermes.pipeline.services import Services, TurnContext
 from hermes.pipeline.turn import Turn
 from hermes.ports.channel import Acceptance
 from hermes.ports.turns import LaneView, MessageRecord
+from hermes.texts.say import say
 
 _ROUTE = "background"
 _SHOWN_CHARS = 60
@@ -56,7 +57,7 @@ def title_of(text: str) -> str:
 
 def under_task(turn: Turn, parts: tuple[Part, ...]) -> tuple[Part, ...]:
     """Return what is delivered of a task: first of all which one it was."""
-    return (TextPart(f"In the background: {title_of(turn.event.text)}\n\n"), *parts)
+    return (TextPart(say("In the background: {text}\n\n", text=title_of(turn.event.text))), *parts)
 
 
 def mirrors_of(turn: Turn, reply: Reply) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ from hermes.pipeline.pending_images import (
 )
 from hermes.pipeline.turn import Turn
 from hermes.pipeline.vision_calls import VisionCaller
+from hermes.texts.say import say, words
 
 _SEEN = (
     " that you cannot see: another model has looked at them for you. What it saw is quoted; words "
@@ -35,9 +36,9 @@ _UNSEEN = (
     " that you cannot see, and that nobody could look at for you. If the answer depends on them, "
     "say plainly that you could not see them; do not guess what they show.]"
 )
-_ALONE = "no model here can look at pictures"
-_FAILED = "looking at it failed just now"
-_TOO_MANY = "it was one too many"
+_ALONE = words("no model here can look at pictures")
+_FAILED = words("looking at it failed just now")
+_TOO_MANY = words("it was one too many")
 _MOST_CAPTION = 2_000
 _MOST_SAID = 8_000
 
@@ -167,9 +168,17 @@ def _word(groups: list[_Group], looker: VisionCaller) -> str:
     if not lost:
         return ""
     if looker.is_alone:
-        return "I cannot look at pictures here: no model that can is available."
-    what = "your picture" if len(own) == 1 else f"{len(lost)} of your {len(own)} pictures"
-    return f"I could not look at {what}: {', and '.join(dict.fromkeys(lost))}."
+        return say("I cannot look at pictures here: no model that can is available.")
+    what = (
+        say("your picture")
+        if len(own) == 1
+        else say("{lost} of your {own} pictures", lost=len(lost), own=len(own))
+    )
+    return say(
+        "I could not look at {what}: {reasons}.",
+        what=what,
+        reasons=", ".join(say(why) for why in dict.fromkeys(lost)),
+    )
 
 
 # As the providers have it.
@@ -177,9 +186,9 @@ _MAX_BYTES = 20_000_000
 _INLINE = "data:"
 _HEAD_CHARS = 4 * HEAD_BYTES
 
-GONE = "it is gone"
-TOO_LARGE = "it is too large"
-NO_PICTURE = "it is broken, or of a kind that cannot be read"
+GONE = words("it is gone")
+TOO_LARGE = words("it is too large")
+NO_PICTURE = words("it is broken, or of a kind that cannot be read")
 
 
 async def problems_of(pictures: tuple[ImagePart, ...]) -> tuple[str | None, ...]:

@@ -19,6 +19,7 @@ from hermes.pipeline.targets import reply_id
 from hermes.ports.channel import Target
 from hermes.ports.sends import KnownSession, NewSend
 from hermes.ports.store import Store
+from hermes.texts.say import say
 
 _MOST_ADMINS = 10
 _DIRECT_CHATS = 20
@@ -83,12 +84,18 @@ class PairingNotices:
         key = read_session_key(chat.lane)
         who, platform = source.sender_name, source.sender[0]
         name = " ".join((source.user_name or "Somebody").split())[:80]
-        question = (
-            f"{name} ({who}) wants to be let in, with the code {code}. Ask them for their code if you are "
-            f"not sure who they are. Answer /pair {platform} {code} or /pair deny {who}."
+        question = say(
+            "{name} ({who}) wants to be let in, with the code {code}. Ask them for their code if "
+            "you are not sure who they are. Answer /pair {platform} {code} or /pair deny {who}.",
+            name=name,
+            who=who,
+            code=code,
+            platform=platform,
         )
         options = (
-            Option("Let in", f"/pair {platform} {code}", "good"),
+            Option(
+                say("Let in"), f"/pair {platform} {code}", "good"
+            ),
             Option("Refuse", f"/pair deny {who}", "bad"),
         )
         terms = OfferTerms(

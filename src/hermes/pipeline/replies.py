@@ -22,27 +22,35 @@ from hermes.pipeline.exchange import is_continued, said_so_far
 from hermes.pipeline.interrupts import TIME_LIMIT
 from hermes.pipeline.turn import Turn
 from hermes.ports.provider import StopReason
+from hermes.texts.say import say, words
 
 _TOOL_CHARS = 3_000
 _DAY_S = 86_400.0
 _WORDS_PER_TOKEN_TENTHS = 7
 
 
-_UNREACHED = "I could not reach my model just now. Please try again in a moment."
-_BUSY = "My model has too much to do just now. Please try again in a moment."
-_KEY = "My model's service does not accept my key. The operator of this bot has to correct that."
-_UNKNOWN = (
+_UNREACHED = words("I could not reach my model just now. Please try again in a moment.")
+_BUSY = words("My model has too much to do just now. Please try again in a moment.")
+_KEY = words(
+    "My model's service does not accept my key. The operator of this bot has to correct that."
+)
+_UNKNOWN = words(
     "My model's service does not know the model. The operator of this bot has to correct that."
 )
-_TOO_LONG = (
-    "This conversation is too long for my model. /new starts another one; a shorter message may "
-    "help, too."
+_TOO_LONG = words(
+    "This conversation is too long for my model. /new starts another one; a shorter "
+    "message may help, too."
 )
-_REFUSED = "My model's service refused this request. Other words, or a new conversation with /new, may help."
-_BROKEN = "My model's service failed just now. Please try again in a moment."
+_REFUSED = words(
+    "My model's service refused this request. Other words, or a new conversation with "
+    "/new, may help."
+)
+_BROKEN = words("My model's service failed just now. Please try again in a moment.")
 _BY_STATUS = {
     401: _KEY,
-    402: "My model's service wants to be paid first. The operator of this bot has to see to that.",
+    402: words(
+        "My model's service wants to be paid first. The operator of this bot has to see to that."
+    ),
     403: _KEY,
     404: _UNKNOWN,
     413: _TOO_LONG,
@@ -52,10 +60,10 @@ _BY_STATUS = {
 }
 _BY_KIND: tuple[tuple[type[ProviderError], str], ...] = (
     (ProviderRejected, _REFUSED),
-    (ProviderTimeout, "My model took too long to answer. Please try again in a moment."),
-    (StreamTruncated, "The connection to my model broke off. Please try again in a moment."),
-    (AnswerTooLong, "My model did not come to an end. Please ask in other words."),
-    (AnswerInvalid, "I could not use what my model wrote. Please ask again."),
+    (ProviderTimeout, words("My model took too long to answer. Please try again in a moment.")),
+    (StreamTruncated, words("The connection to my model broke off. Please try again in a moment.")),
+    (AnswerTooLong, words("My model did not come to an end. Please ask in other words.")),
+    (AnswerInvalid, words("I could not use what my model wrote. Please ask again.")),
 )
 
 
@@ -69,26 +77,32 @@ def model_failed(turn: Turn, error: ProviderError) -> Reply:
 def _words_for(error: ProviderError) -> str:
     """Return what a person is told of a failed call; the cause itself is the operator's matter."""
     if error.status in _BY_STATUS:
-        return _BY_STATUS[error.status]
+        return say(_BY_STATUS[error.status])
     for kind, text in _BY_KIND:
         if isinstance(error, kind):
-            return text
-    return _UNREACHED if error.status is None else _BROKEN
+            return say(text)
+    return say(_UNREACHED) if error.status is None else say(_BROKEN)
 
 
 def no_model(turn: Turn, cause: str) -> Reply:
     """Return the end of a turn that no configured model can serve now."""
-    text = "None of my models can answer now. Please try again later, or tell the operator of this bot."
+    text = say(
+        "None of my models can answer now. Please try again later, or tell the operator of "
+        "this bot."
+    )
     return _tool_output(turn, cause) or failed(text, cause)
 
 
 _EMPTY: dict[StopReason, tuple[str, str]] = {
     "refusal": (
-        "My model refused to answer that. Please ask in other words.",
+        words("My model refused to answer that. Please ask in other words."),
         "the model, or its service's content filter, refused to answer",
     ),
     "length": (
-        "My model reached its length limit before it wrote an answer. Please ask for less at once.",
+        words(
+            "My model reached its length limit before it wrote an answer. Please ask for less at "
+            "once."
+        ),
         "the answer reached the output limit before it had any text; thoughts count, too",
     ),
 }
@@ -97,19 +111,20 @@ _EMPTY: dict[StopReason, tuple[str, str]] = {
 def empty_answer(turn: Turn, stop_reason: StopReason) -> Reply:
     """Return the failure for an answer without text, or the raw tool output when tools had run."""
     text, cause = _EMPTY.get(
-        stop_reason, ("My model gave an empty answer. Please ask again.", "empty answer")
+        stop_reason, (words("My model gave an empty answer. Please ask again."), "empty answer")
     )
-    return _tool_output(turn, cause) or failed(text, cause)
+    return _tool_output(turn, cause) or failed(say(text), cause)
 
 
 def too_long(turn: Turn, error: PromptTooLong) -> Reply:
     """Return the end of a turn whose message no model can hold."""
-    text = "That is too long for my model. Please send it in smaller parts."
+    text = say("That is too long for my model. Please send it in smaller parts.")
     if error.limit:
-        words = error.limit * _WORDS_PER_TOKEN_TENTHS // 10
-        text = (
-            f"That is too long for my model: it takes about {words:,} words at a time. Please send "
-            "less, or in smaller parts."
+        count = error.limit * _WORDS_PER_TOKEN_TENTHS // 10
+        text = say(
+            "That is too long for my model: it takes about {words} words at a time. Please send "
+            "less, or in smaller parts.",
+            words=f"{count:,}",
         )
     refused = msgspec.structs.replace(failed(text, str(error)), code=error.code)
     return _tool_output(turn, str(error)) or refused
@@ -118,12 +133,14 @@ def too_long(turn: Turn, error: PromptTooLong) -> Reply:
 def not_now(turn: Turn, error: TryLater) -> Reply:
     """Return the end of a turn for which no model may be called now."""
     if isinstance(error, OverBudget):
-        when = "tomorrow" if error.retry_after <= _DAY_S else "next month"
-        text = f"There is no budget left for this. Please try again {when}."
+        if error.retry_after <= _DAY_S:
+            text = say("There is no budget left for this. Please try again tomorrow.")
+        else:
+            text = say("There is no budget left for this. Please try again next month.")
     elif isinstance(error, ModelsStopped):
-        text = "I am switched off at the moment. Please try again later."
+        text = say("I am switched off at the moment. Please try again later.")
     else:
-        text = "Too many people are asking at once. Please try again in a moment."
+        text = say("Too many people are asking at once. Please try again in a moment.")
     refused = msgspec.structs.replace(failed(text, str(error)), code=error.code)
     return _tool_output(turn, str(error)) or refused
 
@@ -138,13 +155,16 @@ def _tool_output(turn: Turn, cause: str) -> Reply | None:
     if not results:
         return None
     output = "\n\n".join(result.text for result in results)[:_TOOL_CHARS]
-    text = f"I could not put this into words just now. This is what my tools found:\n\n{output}"
+    text = say(
+        "I could not put this into words just now. This is what my tools found:\n\n{output}",
+        output=output,
+    )
     return Reply(parts=(TextPart(text),), reason=cause, earned=True)
 
 
 def cut_off(text: str, cause: str) -> Reply:
     """Return an honest partial answer."""
-    note = "\n\n(My answer was cut off here. Please ask again.)"
+    note = say("\n\n(My answer was cut off here. Please ask again.)")
     parts = (TextPart(text + note),)
     return Reply(parts=parts, outcome=Outcome.FAILED, reason=cause, earned=True)
 
@@ -162,11 +182,14 @@ def stopped_reply(turn: Turn, partial: str, *, by: str) -> Reply:
 def _out_of_time(turn: Turn, partial: str) -> Reply:
     cause = f"the turn reached its time limit ({TIME_LIMIT}, or turn_limit_s of the agent)"
     if not partial:
-        text = "This took longer than I may work on one message, so I stopped. Please ask for less at once."
+        text = say(
+            "This took longer than I may work on one message, so I stopped. Please ask for less "
+            "at once."
+        )
         return _tool_output(turn, cause) or failed(text, cause)
-    note = (
-        "\n\n(I stopped here: this took longer than I may work on one message. Please ask for less "
-        "at once.)"
+    note = say(
+        "\n\n(I stopped here: this took longer than I may work on one message. Please ask for "
+        "less at once.)"
     )
     parts = (TextPart(partial + note),)
     return Reply(parts=parts, outcome=Outcome.FAILED, reason=cause, earned=True)
@@ -185,7 +208,10 @@ def interrupted(partial: str, by: str) -> Reply:
 
 def passed_over(tool: str, by: str) -> Reply:
     """Return the end of a turn that waited for an approval when the person wrote something else."""
-    text = f"I did not run {tool}: a new message came before the answer, so it counts as denied."
+    text = say(
+        "I did not run {tool}: a new message came before the answer, so it counts as denied.",
+        tool=tool,
+    )
     return Reply(
         parts=(TextPart(text),),
         outcome=Outcome.INTERRUPTED,
@@ -196,7 +222,7 @@ def passed_over(tool: str, by: str) -> Reply:
 
 def expired(*, tell: bool, is_begun: bool) -> Reply:
     """Return the end of a message that waited, or was cut off, too long ago to be wanted."""
-    text = "That message waited too long while I was away. Please send it again."
+    text = say("That message waited too long while I was away. Please send it again.")
     return Reply(
         parts=(TextPart(text),),
         outcome=Outcome.EXPIRED,
@@ -209,23 +235,25 @@ def expired(*, tell: bool, is_begun: bool) -> Reply:
 
 def no_place(cause: str) -> Reply:
     """Return the end of a message that waited for a model call until it expired."""
-    text = "Too many people were asking, and that message waited too long. Please send it again."
+    text = say(
+        "Too many people were asking, and that message waited too long. Please send it again."
+    )
     return Reply(parts=(TextPart(text),), outcome=Outcome.EXPIRED, reason=cause)
 
 
 def gave_up(attempts: int) -> Reply:
     """Return the end of a message whose turn was cut off too often."""
     return failed(
-        "Something went wrong each time I tried to answer that. Please try another wording.",
+        say("Something went wrong each time I tried to answer that. Please try another wording."),
         f"the turn was cut off {attempts} times (lanes.max_attempts)",
     )
 
 
 def suspended(cause: str, *, ends: bool = True) -> Reply:
     """Return the end of a message whose session was cut off by restarts again and again."""
-    text = (
-        "I was restarted again and again while I worked on that, so I stopped trying. "
-        "Your next message starts a new conversation."
+    text = say(
+        "I was restarted again and again while I worked on that, so I stopped trying. Your "
+        "next message starts a new conversation."
     )
     return Reply(
         parts=(TextPart(text),),
@@ -238,7 +266,7 @@ def suspended(cause: str, *, ends: bool = True) -> Reply:
 def left_alone() -> Reply:
     """Return the end of a message that waited while the gateway crashed again and again."""
     return failed(
-        "I had to restart several times before I came to that. Please send it again.",
+        say("I had to restart several times before I came to that. Please send it again."),
         "it waited while the gateway crashed again and again (process.crash_starts)",
     )
 
@@ -260,12 +288,12 @@ def _cut_mark(turn: Turn) -> tuple[str, str | None]:
     """Return what the person is told of an answer that is not whole, and the operator's reason."""
     if turn.rest == "left":
         return (
-            'My answer was too long and stops here. Say "continue" and I go on.',
+            say('My answer was too long and stops here. Say "continue" and I go on.'),
             "the answer reached the output limit of its model (stop reason: length)",
         )
     if turn.stop_reason == "refusal":
         return (
-            "My model refused to go on here. Other words may help.",
+            say("My model refused to go on here. Other words may help."),
             "the model, or its service's content filter, ended the answer (stop reason: refusal)",
         )
     return "", None

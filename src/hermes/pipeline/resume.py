@@ -28,12 +28,13 @@ from hermes.ports.steps import Step, StepFacts
 from hermes.ports.transcripts import TranscriptEntry
 from hermes.ports.turns import LaneView, ToolUse
 from hermes.ports.upward import Progress
+from hermes.texts.say import say, words
 from hermes.tools.executor import outcome_unknown
 from hermes.tools.gate import allowed_tools
 
-TOLD = (
-    "I am being restarted. I finish this first if I can; otherwise I go on with it as soon as I "
-    "am back."
+TOLD = words(
+    "I am being restarted. I finish this first if I can; otherwise I go on with it as "
+    "soon as I am back."
 )
 
 _decode_prepared = msgspec.json.Decoder(PreparedTurn).decode
@@ -281,7 +282,7 @@ async def tell_of_stop(view: LaneView, services: Services) -> None:
     event = None if message is None else message.event
     if message is None or event is None or event.internal or event.scheduled is not None:
         return
-    services.watch.publish(message.id, Progress(kind="status", text=TOLD))
+    services.watch.publish(message.id, Progress(kind="status", text=say(TOLD)))
     platform = event.source.platform
     if message.control or services.first_state(platform) is not DeliveryState.PENDING:
         return
@@ -290,7 +291,7 @@ async def tell_of_stop(view: LaneView, services: Services) -> None:
         message_id=message.id,
         person_id=message.person_id,
         target=target_of(event),
-        parts=(TextPart(TOLD),),
+        parts=(TextPart(say(TOLD)),),
         state=DeliveryState.PENDING,
         at=services.clock.now(),
         purpose="notice",

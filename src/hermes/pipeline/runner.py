@@ -43,6 +43,7 @@ from hermes.ports.sends import MIRROR
 from hermes.ports.transcripts import TranscriptEntry
 from hermes.ports.turns import LaneView, MessageRecord, TurnResult
 from hermes.ports.upward import Progress
+from hermes.texts.say import say
 
 _log = structlog.get_logger(__name__)
 # A limit of 0 would be none.
@@ -228,11 +229,12 @@ class TurnRunner:
         agent = await self._services.roster.find(wanted)
         if agent is None:
             return replies.failed(
-                "The agent that you asked for is no longer here.", f"agent {wanted!r} was removed"
+                say("The agent that you asked for is no longer here."),
+                f"agent {wanted!r} was removed",
             )
         is_begun = message.control or bool(view.steps)
         if agent.state in ("stopped", "failed") and not is_begun:
-            text = f"The agent {agent.name!r} is not answering at the moment."
+            text = say("The agent {name} is not answering at the moment.", name=repr(agent.name))
             return replies.failed(text, f"agent {wanted!r} is {agent.state}")
         return None
 
@@ -324,7 +326,7 @@ class TurnRunner:
         assert view.message is not None
         assert view.message.event is not None
         turn = await self._turn(view, view.message)
-        reply = replies.failed("Something broke on my side. Please try again.", cause)
+        reply = replies.failed(say("Something broke on my side. Please try again."), cause)
         await self._end(turn, reply, ctx)
 
     async def _end(self, turn: Turn, reply: Reply, ctx: TurnContext) -> None:

@@ -19,6 +19,7 @@ from hermes.pipeline.targets import reply_id
 from hermes.pipeline.turn import Turn
 from hermes.ports.outbox import NewDelivery
 from hermes.ports.sends import FoundTarget, Parcel
+from hermes.texts.say import say
 
 MOST_NAMED_CHARS: Final = 2_000
 
@@ -39,7 +40,14 @@ async def end_scheduled(turn: Turn, reply: Reply, ctx: TurnContext) -> Reply:
     try:
         place = await _send(turn, reply, ctx)
     except Refused as error:
-        return _under(f"(This could not be sent to {scheduled.target}: {error})", reply)
+        return _under(
+            say(
+                "(This could not be sent to {target}: {error})",
+                target=scheduled.target,
+                error=error,
+            ),
+            reply,
+        )
     ctx.journal.note("sent", to=place.name)
     return msgspec.structs.replace(reply, silent=True, reason=f"sent to {place.name}")
 
@@ -72,12 +80,14 @@ def cut(parts: tuple[Part, ...], job: str, *, settings: CronSettings) -> tuple[P
 
 
 def _shortened(text: str, job: str, *, limit: int) -> str:
-    rest = f"/schedule output {job} shows them in the chat that the job is from"
+    rest = say("/schedule output {job} shows them in the chat that the job is from", job=job)
     if ":" in job:
-        rest = f"in the conversation of {job}, which `hermes search` finds"
-    return (
-        f"{text[:limit]}\n\n… [cut here: {len(text):,} characters in all. They are kept whole: "
-        f"{rest}]"
+        rest = say("in the conversation of {job}, which `hermes search` finds", job=job)
+    return say(
+        "{text}\n\n… [cut here: {text_c} characters in all. They are kept whole: {rest}]",
+        text=text[:limit],
+        text_c=f"{len(text):,}",
+        rest=rest,
     )
 
 

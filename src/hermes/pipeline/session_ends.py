@@ -13,10 +13,11 @@ from hermes.ports.sends import NewSend
 from hermes.ports.turns import LaneView
 from hermes.ports.upward import Progress
 from hermes.sessions.resets import told
+from hermes.texts.say import say, words
 
-_HELD_BACK = (
-    "I was working for somebody else, and /steer joins only work for yourself. So your message "
-    "waited for its own turn; I answer it now."
+_HELD_BACK = words(
+    "I was working for somebody else, and /steer joins only work for yourself. So your "
+    "message waited for its own turn; I answer it now."
 )
 
 
@@ -47,7 +48,7 @@ def notices_of(view: LaneView, services: Services) -> tuple[str, ...]:
     That is why the conversation begins again, and that a `/steer` waited for its own turn.
     """
     event = None if view.message is None else view.message.event
-    held_back = (_HELD_BACK,) if event is not None and event.is_held_back else ()
+    held_back = (say(_HELD_BACK),) if event is not None and event.is_held_back else ()
     if view.end_reason is None or not services.resets.settings.tell_reset:
         return held_back
     return (told(view.end_reason, can_search=services.settings.search.enabled), *held_back)

@@ -39,11 +39,12 @@ from hermes.ports.outbox import NewDelivery
 from hermes.ports.tool import Question, Tool
 from hermes.ports.turns import TurnResult
 from hermes.ports.upward import Progress, Watch
+from hermes.texts.say import say, words
 from hermes.tools.mcp.interview import DECLINED, PASSED_ON, InterviewStep, secret_in
 
-_CLOSED = "That question is closed by now. Please send this again if it still matters."
-_OTHERS = "Only the person who was asked may answer this."
-_IN_WORDS = "Please answer the question in words, or decline with /deny."
+_CLOSED = words("That question is closed by now. Please send this again if it still matters.")
+_OTHERS = words("Only the person who was asked may answer this.")
+_IN_WORDS = words("Please answer the question in words, or decline with /deny.")
 _encode = msgspec.json.Encoder().encode
 _decode_question = msgspec.json.Decoder(Question).decode
 _decode_answer = msgspec.json.Decoder(SavedAnswer).decode
@@ -363,7 +364,7 @@ async def take_answer(turn: Turn, ctx: _AnswerContext, lane: str) -> AnswerRecei
         return AnswerReceipt(PASSED_ON if settled == "approved" else DECLINED)
     opened = ctx.services.questions.at(lane)
     if opened is None or opened.who != asker_of(turn.event):
-        return AnswerReceipt(_CLOSED)
+        return AnswerReceipt(say(_CLOSED))
     return await _hear(turn, ctx, opened, text=turn.event.text)
 
 
@@ -372,10 +373,10 @@ async def settle_question(
 ) -> AnswerReceipt:
     """Take `/approve` or `/deny` as the answer to a question."""
     if opened.who != asker_of(turn.event):
-        return AnswerReceipt(_OTHERS, is_refused=True)
+        return AnswerReceipt(say(_OTHERS), is_refused=True)
     if is_yes and not opened.is_yes_or_no:
-        return AnswerReceipt(_IN_WORDS)
-    return await _hear(turn, ctx, opened, text="yes" if is_yes else "no thanks")
+        return AnswerReceipt(say(_IN_WORDS))
+    return await _hear(turn, ctx, opened, text="yes" if is_yes else say("no thanks"))
 
 
 async def _hear(
@@ -391,7 +392,7 @@ async def _hear(
         opened.id, _encode(saved), state=_state(step), by=turn.id, at=ctx.services.clock.now()
     ):
         ctx.services.questions.drop(opened)
-        return AnswerReceipt(_CLOSED)
+        return AnswerReceipt(say(_CLOSED))
     if not step.is_over:
         opened.heard = heard
         opened.tell(step.say)

@@ -23,11 +23,12 @@ from hermes.ports.sends import NewSend
 from hermes.ports.steps import TimelineEvent
 from hermes.ports.turns import LaneView, MessageRecord
 from hermes.ports.upward import Progress
+from hermes.texts.say import say, words
 
-NO_PLACE = "Many people are asking just now. Your message waits, and I will answer it."
+NO_PLACE = words("Many people are asking just now. Your message waits, and I will answer it.")
 BEHIND = {
-    BusyPolicy.QUEUE: "I am still answering what came before. Your message is next.",
-    BusyPolicy.STEER: "I am still answering. I will take your message into account.",
+    BusyPolicy.QUEUE: words("I am still answering what came before. Your message is next."),
+    BusyPolicy.STEER: words("I am still answering. I will take your message into account."),
 }
 _log = structlog.get_logger(__name__)
 
@@ -64,7 +65,7 @@ class WaitNotices:
         for message in waiting:
             if self._services.settings.turns.tell_wait and (message.id, "") not in self._told:
                 self._told.add((message.id, ""))
-                await self._tell(message, NO_PLACE)
+                await self._tell(message, say(NO_PLACE))
 
     async def for_approval(self, view: LaneView) -> None:
         """Tell the senders of messages that wait behind an approval, and their timelines, once each.

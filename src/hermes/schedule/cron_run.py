@@ -10,6 +10,7 @@ from hermes.ports.cron import CRON_ROUTE, CronJob, CronRun, CronTask
 from hermes.ports.inbox import NewMessage
 from hermes.schedule.cron_rule import MOST_COUNTED, due_between, next_after
 from hermes.schedule.cron_text import spoken_time
+from hermes.texts.say import say
 
 LATE_S: Final = 120.0
 
@@ -89,9 +90,18 @@ def _head(task: CronTask, due_at: float, *, first: float, missed: int, now: floa
     zone = task.rule.zone
     told = []
     if now - due_at > LATE_S:
-        told.append(f"This was due {spoken_time(due_at, zone)} and could not run then.")
+        told.append(
+            say("This was due {due_at} and could not run then.", due_at=spoken_time(due_at, zone))
+        )
     if missed:
         count = f"{missed} or more" if missed >= MOST_COUNTED - 1 else str(missed)
-        runs = "run was" if missed == 1 else "runs were"
-        told.append(f"{count} {runs} missed before it, since {spoken_time(first, zone)}.")
+        runs = say("run was") if missed == 1 else say("runs were")
+        told.append(
+            say(
+                "{count} {runs} missed before it, since {first}.",
+                count=count,
+                runs=runs,
+                first=spoken_time(first, zone),
+            )
+        )
     return f"({' '.join(told)})" if told else ""

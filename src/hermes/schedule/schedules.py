@@ -30,6 +30,7 @@ from hermes.schedule.cron_run import run_by_hand
 from hermes.schedule.cron_text import spoken_rule, spoken_time
 from hermes.schedule.cron_zone import find_zone, zone_of
 from hermes.sessions.keys import session_key
+from hermes.texts.say import say
 
 if TYPE_CHECKING:
     from hermes.schedule.cron_words import empty_schedule, read_words
@@ -81,13 +82,13 @@ class Schedules:
         """Return who wrote a message and where; raises `Forbidden` inside a scheduled turn."""
         record = await self._store.inbox.get(message_id)
         if record is None or record.event is None:
-            raise NotFound("The message that asks for a schedule no longer exists.")
+            raise NotFound(say("The message that asks for a schedule no longer exists."))
         event = record.event
         if event.scheduled is not None:
-            raise Forbidden("A scheduled job cannot schedule others: only people can.")
+            raise Forbidden(say("A scheduled job cannot schedule others: only people can."))
         if event.key is not None:
             raise Forbidden(
-                "Programs that call with a key cannot schedule: nobody reads the answer."
+                say("Programs that call with a key cannot schedule: nobody reads the answer.")
             )
         return CronOrigin(
             person_id=record.person_id,
@@ -167,8 +168,11 @@ class Schedules:
             job = _own_job(name, await self.of_person(person_id), lane)
         if job is None:
             raise NotFound(
-                f"There is no job {name[:40]!r}: give its id, or at least four letters of the "
-                "beginning or end of it."
+                say(
+                    "There is no job {name}: give its id, or at least four letters of the beginning or "
+                    "end of it.",
+                    name=repr(name[:40]),
+                )
             )
         return job
 
@@ -193,7 +197,7 @@ class Schedules:
         if job.paused_at is not None and job.task is not None:
             next_at = next_after(job.task.rule, self._clock.now())
             if next_at is None:
-                raise BadRequest("The time of this job is over: remove it, or make a new one.")
+                raise BadRequest(say("The time of this job is over: remove it, or make a new one."))
             self._moved(await self._store.cron.set(job, next_at=next_at))
         return await self.get(job.id)
 
@@ -201,7 +205,7 @@ class Schedules:
         """Run a job now, in addition to its schedule; return the message's id."""
         job = await self.get(name, person_id=person_id)
         if job.task is None:
-            raise NotFound("What this job does is gone with its person.")
+            raise NotFound(say("What this job does is gone with its person."))
         run = run_by_hand(job, job.task, now=self._clock.now(), make_id=self._make_id)
 
         def kept(result: AcceptResult) -> None:
@@ -212,7 +216,7 @@ class Schedules:
         result = await self._store.cron.run(run, kept=kept)
         if result is None:
             raise Conflict(
-                "The job changed meanwhile, or its account is another person's: try again."
+                say("The job changed meanwhile, or its account is another person's: try again.")
             )
         return result.message_id
 
@@ -240,7 +244,7 @@ class Schedules:
         if job.paused_at is not None:
             return f"paused ({job.reason})" if job.reason else "paused"
         if job.next_at is None:
-            return f"done ({job.outcome or 'long ago'})"
+            return say("done ({value})", value=job.outcome or "long ago")
         return f"next: {spoken_time(job.next_at, zone)}"
 
     async def output(self, job: CronJob) -> str:
@@ -250,8 +254,11 @@ class Schedules:
         )
         if result is None:
             raise NotFound(
-                f"No answer of {job.id} is kept: it has not run, it still runs, or it ran longer ago "
-                "than messages are kept. What was answered stays in the conversation."
+                say(
+                    "No answer of {id} is kept: it has not run, it still runs, or it ran longer ago than "
+                    "messages are kept. What was answered stays in the conversation.",
+                    id=job.id,
+                )
             )
         return result.text
 
@@ -262,40 +269,49 @@ class Schedules:
     async def _checked_text(self, text: str, origin: CronOrigin) -> str:
         text = text.strip()
         if not text:
-            raise BadRequest("The job does nothing: say what I shall do when it is due.")
+            raise BadRequest(say("The job does nothing: say what I shall do when it is due."))
         if text.startswith("/") and not await self._runs_skill(text, origin):
             raise BadRequest(
-                "A job is a message to me, not a command: it may begin with '/' only to run a skill that "
-                "this chat has."
+                say(
+                    "A job is a message to me, not a command: it may begin with '/' only to run a skill "
+                    "that this chat has."
+                )
             )
         if len(text) > self._settings.text_chars:
             raise BadRequest(
-                f"The job has {len(text)} characters; {self._settings.text_chars} are allowed "
-                "(cron.text_chars)."
+                say(
+                    "The job has {text} characters; {text_chars} are allowed (cron.text_chars).",
+                    text=len(text),
+                    text_chars=self._settings.text_chars,
+                )
             )
         return text
 
     def _checked_next(self, rule: Rule, *, now: float) -> float:
         next_at = next_after(rule, now)
         if next_at is None:
-            raise BadRequest("That time is over: name one that is to come.")
+            raise BadRequest(say("That time is over: name one that is to come."))
         gap = least_gap(rule, now)
         if gap is not None and gap < self._settings.least_gap_s:
             raise BadRequest(
-                f"The job would run every {gap:.0f} seconds; at least {self._settings.least_gap_s} "
-                "have to lie between two runs (cron.least_gap_s)."
+                say(
+                    "The job would run every {gap} seconds; at least {least_gap_s} have to lie between "
+                    "two runs (cron.least_gap_s).",
+                    gap=f"{gap:.0f}",
+                    least_gap_s=self._settings.least_gap_s,
+                )
             )
         return next_at
 
     async def _unfinished(self, name: str, *, person_id: str | None) -> CronJob:
         job = await self.get(name, person_id=person_id)
         if job.next_at is None:
-            raise BadRequest(f"{job.id} has run for the last time.")
+            raise BadRequest(say("{id} has run for the last time.", id=job.id))
         return job
 
     def _moved(self, is_set: bool) -> None:
         if not is_set:
-            raise Conflict("The job ran or changed just now: try again.")
+            raise Conflict(say("The job ran or changed just now: try again."))
 
 
 def _own_job(name: str, own: Sequence[CronJob], lane: str | None) -> CronJob | None:
@@ -324,7 +340,13 @@ def read_rule(text: str, *, zone: str, now: float) -> Rule:
     if not text:
         raise empty_schedule()
     if len(text) > _LONGEST:
-        raise BadRequest(f"The schedule has {len(text)} characters; {_LONGEST} are enough for any.")
+        raise BadRequest(
+            say(
+                "The schedule has {text} characters; {longest} are enough for any.",
+                text=len(text),
+                longest=_LONGEST,
+            )
+        )
     named = _SET_ZONE.fullmatch(text)
     if named is not None:
         zone, text = zone_of(named[1]), named[2]

@@ -14,21 +14,24 @@ from hermes.config import ResetSettings, SessionSettings
 from hermes.message.channel_name import of_channel
 from hermes.message.session_key import SessionKey, read_session_key
 from hermes.ports.sessions import EndReason
+from hermes.texts.say import say, words
 
 _TOLD: dict[EndReason, str] = {
-    "daily": "A new day has begun, so this is a new conversation.",
-    "idle": "It has been quiet for a while, so this is a new conversation.",
-    "stopped": "You stopped me, so this is a new conversation.",
-    "restarts": "I was restarted again and again in the middle of our conversation, so I stopped "
-    "working on it. This is a new conversation.",
-    "ended": "Whoever runs this gateway ended our conversation, so this is a new one.",
+    "daily": words("A new day has begun, so this is a new conversation."),
+    "idle": words("It has been quiet for a while, so this is a new conversation."),
+    "stopped": words("You stopped me, so this is a new conversation."),
+    "restarts": words(
+        "I was restarted again and again in the middle of our conversation, so I stopped "
+        "working on it. This is a new conversation."
+    ),
+    "ended": words("Whoever runs this gateway ended our conversation, so this is a new one."),
 }
 # Two ends of a day are never closer than this, whatever the clock changes.
 _SHORTEST_DAY_S = 22 * 3600.0
 # No session counts as idle after a shorter time.
 _LEAST_S = 60.0
 _EVERYBODY = "*"
-_FIND = " What was said before is kept: /search finds it."
+_FIND = words(" What was said before is kept: /search finds it.")
 
 
 # Returns the person behind a sender of a platform, if they ever wrote from there.
@@ -93,7 +96,7 @@ def _instant(local: datetime, zone: ZoneInfo) -> float:
 
 def told(reason: EndReason, *, can_search: bool) -> str:
     """Return the sentence that tells a person why this is a new session."""
-    return _TOLD[reason] + (_FIND if can_search else "")
+    return _TOLD[reason] + (say(_FIND) if can_search else "")
 
 
 class Resets:

@@ -7,6 +7,7 @@ from hermes.pipeline.services import TurnContext
 from hermes.pipeline.tool_questions import AnswerReceipt, asked_with_buttons, settle_question
 from hermes.pipeline.turn import Turn
 from hermes.ports.approvals import Approval, ApprovalState
+from hermes.texts.say import say
 from hermes.tools.approvers import check_approver
 
 
@@ -34,17 +35,17 @@ def effect_of(taken: AnswerReceipt, turn: Turn, ctx: TurnContext) -> Effect:
 def _choice(waiting: tuple[Approval, ...]) -> str:
     """Return what to say where a word could mean nothing, or several things."""
     if not waiting:
-        return "Nothing waits for your approval here."
+        return say("Nothing waits for your approval here.")
     lines = [f"- {one.id}: {one.tool}{_whose(one.lane)}" for one in waiting]
     return "\n".join(
-        ("Several things wait for your approval: answer /approve ID or /deny ID.", *lines)
+        (say("Several things wait for your approval: answer /approve ID or /deny ID."), *lines)
     )
 
 
 def _whose(lane: str) -> str:
     """Return for whom a tool asks, unless it is the conversation itself."""
     if is_background(lane):
-        return " (in the background)"
+        return say(" (in the background)")
     return " (for a subagent)" if depth_of(lane) else ""
 
 
@@ -60,7 +61,7 @@ async def _settle(turn: Turn, ctx: TurnContext, argument: str, *, is_yes: bool) 
         return effect_of(await settle_question(turn, ctx, opened, is_yes=is_yes), turn, ctx)
     approval = await store.approvals.get(argument)
     if approval is None:
-        return refused("There is nothing to approve under that id.")
+        return refused(say("There is nothing to approve under that id."))
     state: ApprovalState = "approved" if is_yes else "denied"
     source = turn.event.source
     approver = source.sender_name

@@ -16,6 +16,7 @@ from hermes.pipeline.services import TurnContext
 from hermes.pipeline.turn import Turn
 from hermes.ports.effort import Effort
 from hermes.routing.plan import CallNeeds
+from hermes.texts.say import say
 
 _AUTO = "auto"
 _OFF = frozenset({"off", "none", "auto"})
@@ -30,18 +31,25 @@ async def choose_model(turn: Turn, ctx: TurnContext, argument: str) -> Reply:
         return await _tell_models(turn, ctx)
     if argument.lower() == _AUTO:
         chosen = msgspec.structs.replace(choices, model=None)
-        return _chosen("The model is chosen for you again.", chosen)
+        return _chosen(say("The model is chosen for you again."), chosen)
     try:
         plan = await ctx.services.planner.plan(CallNeeds(model=argument, tools=False))
     except (BadRequest, NotFound, ProviderError) as error:
         return Reply(
-            parts=(TextPart(f"{str(error).rstrip('.')}. /model shows those that can be chosen."),),
+            parts=(
+                TextPart(
+                    say(
+                        "{value}. /model shows those that can be chosen.",
+                        value=str(error).rstrip("."),
+                    )
+                ),
+            ),
             outcome=Outcome.REFUSED,
         )
     first = plan.candidates[0]
     name = f"{first.provider}:{first.model}"
     chosen = msgspec.structs.replace(choices, model=name)
-    text = f"From now on {name} answers here, until /new or /model auto."
+    text = say("From now on {name} answers here, until /new or /model auto.", name=name)
     return _chosen(f"{text} {ctx.services.planner.note_on(plan)}".rstrip(), chosen)
 
 
@@ -49,17 +57,19 @@ async def choose_reasoning(turn: Turn, ctx: TurnContext, argument: str) -> Reply
     """Show the reasoning effort, or change it from the next message on."""
     word, choices = argument.lower(), turn.choices
     if not word:
-        now = choices.reasoning or turn.agent.settings.reasoning or "left to the model"
-        model = ", with the model for large tasks" if choices.task == _LARGE else ""
-        text = (
-            f"Reasoning is {now}{model}. /reasoning low, medium, high, large or off changes that."
+        now = choices.reasoning or turn.agent.settings.reasoning or say("left to the model")
+        model = say(", with the model for large tasks") if choices.task == _LARGE else ""
+        text = say(
+            "Reasoning is {now}{model}. /reasoning low, medium, high, large or off changes that.",
+            now=now,
+            model=model,
         )
         words = ("low", "medium", "high", "large", "off")
         options = tuple(Option(one.capitalize(), f"/reasoning {one}") for one in words)
         return _asked(turn, ctx, text, options=options)
     if word in _OFF:
         return _chosen(
-            "Reasoning is left to the model again.",
+            say("Reasoning is left to the model again."),
             msgspec.structs.replace(choices, reasoning=None, task=None),
         )
     if word == "large":
@@ -67,8 +77,13 @@ async def choose_reasoning(turn: Turn, ctx: TurnContext, argument: str) -> Reply
     for effort in get_args(Effort):
         if word == effort:
             chosen = msgspec.structs.replace(choices, reasoning=effort)
-            return _chosen(f"Reasoning is {effort} from now on, until /new.", chosen)
-    text = f"{argument[:40]!r} is not a level: use low, medium, high, large or off."
+            return _chosen(
+                say("Reasoning is {effort} from now on, until /new.", effort=effort), chosen
+            )
+    text = say(
+        "{argument} is not a level: use low, medium, high, large or off.",
+        argument=repr(argument[:40]),
+    )
     return Reply(parts=(TextPart(text),), outcome=Outcome.REFUSED)
 
 
@@ -76,25 +91,35 @@ def _choose_large(turn: Turn, ctx: TurnContext) -> Reply:
     """Let the route for large tasks choose the model, if there is one."""
     route = ctx.services.settings.routing.task_routes.get(_LARGE)
     if route is None or (route.primary or route.fallback) is None:
-        text = f"No model is set for large tasks (routing.task_routes.{_LARGE})."
+        text = say("No model is set for large tasks (routing.task_routes.{large}).", large=_LARGE)
         return Reply(parts=(TextPart(text),), outcome=Outcome.REFUSED)
     if turn.choices.model is not None:
-        text = f"{turn.choices.model} was chosen here: /model auto first, then /reasoning large."
+        text = say(
+            "{model} was chosen here: /model auto first, then /reasoning large.",
+            model=turn.choices.model,
+        )
         return Reply(parts=(TextPart(text),), outcome=Outcome.REFUSED)
-    text = "From now on the model for large tasks answers here, until /new or /reasoning off."
+    text = say("From now on the model for large tasks answers here, until /new or /reasoning off.")
     return _chosen(text, msgspec.structs.replace(turn.choices, task=_LARGE))
 
 
 async def _tell_models(turn: Turn, ctx: TurnContext) -> Reply:
     names = (await ctx.services.planner.names())[:_MOST_SHOWN]
     now = turn.choices.model
-    head = f"{now} answers here." if now else "The model is chosen for each message."
+    head = (
+        say("{now} answers here.", now=now) if now else say("The model is chosen for each message.")
+    )
     if not names:
         return _said(head)
     shown = "\n".join(f"  {name}" for name in names)
     back = () if now is None else (Option("Automatic", f"/model {_AUTO}"),)
     options = (*back, *(Option(name, f"/model {name}") for name in names if name != now))
-    return _asked(turn, ctx, f"{head} /model NAME chooses one:\n{shown}", options=options)
+    return _asked(
+        turn,
+        ctx,
+        say("{head} /model NAME chooses one:\n{shown}", head=head, shown=shown),
+        options=options,
+    )
 
 
 def _asked(turn: Turn, ctx: TurnContext, text: str, *, options: tuple[Option, ...]) -> Reply:

@@ -25,9 +25,10 @@ from hermes.pipeline.tool_questions import take_answer, was_asked
 from hermes.pipeline.turn import Turn
 from hermes.ports.turns import Commit, DeliveryStop, MessageRecord
 from hermes.sessions.commands import TypedCommand
+from hermes.texts.say import say, words
 
 # A stranger's message stands beside the lane; this one was let in while it waited there.
-_SEND_AGAIN = "You are in now. Please send that again."
+_SEND_AGAIN = words("You are in now. Please send that again.")
 
 
 class ControlPlane(msgspec.Struct, frozen=True):
@@ -126,7 +127,7 @@ async def _answered(turn: Turn, ctx: TurnContext, lane: str) -> Effect:
     is_yes = plain_answer(turn.event.text)
     if is_yes is not None:
         return await (approve if is_yes else deny)(turn, ctx, "")
-    return Effect(text=_SEND_AGAIN)
+    return Effect(text=say(_SEND_AGAIN))
 
 
 async def _effect(written: TypedCommand, turn: Turn, ctx: TurnContext) -> Effect:

@@ -12,6 +12,7 @@ from hermes.pipeline.services import TurnContext
 from hermes.pipeline.turn import Turn
 from hermes.sessions.commands import CommandSpec, TypedCommand
 from hermes.similar_words import nearest
+from hermes.texts.say import say
 
 
 class HelpServices(HasCommands, Protocol):
@@ -38,7 +39,7 @@ async def help_with(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
     offers = () if ctx.services.mcp is None else ctx.services.mcp.prompts(source.platform)
     prompts = (prompt_command(offer) for offer in offers)
     lines += [f"- /{spec.name}: {spec.about}" for spec in prompts if _may_use(spec, source, ctx)]
-    intro = "Just write to me. These commands do more; /help COMMAND explains one."
+    intro = say("Just write to me. These commands do more; /help COMMAND explains one.")
     return Effect(text="\n".join((intro, "", *lines)))
 
 
@@ -68,8 +69,12 @@ def _unknown(word: str, source: Source, ctx: HelpContext) -> str:
     usable = [spec for spec in ctx.services.commands if _may_use(spec, source, ctx)]
     names = [name for spec in usable for name in (spec.name, *spec.aliases)]
     near = nearest(word, names)
-    meant = f" Did you mean /{near}?" if near else ""
-    return f"I do not know the command /{word[:32]}.{meant} /help lists the commands."
+    meant = say(" Did you mean /{near}?", near=near) if near else ""
+    return say(
+        "I do not know the command /{word}.{meant} /help lists the commands.",
+        word=word[:32],
+        meant=meant,
+    )
 
 
 def _all_about(spec: CommandSpec) -> str:

@@ -10,10 +10,11 @@ from hermes.message.parts import TextPart
 from hermes.message.reply import Reply
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.turn import Turn
+from hermes.texts.say import say, words
 
-_NO_CODE: Final = (
-    "A program with a key gets no code. Write /link in a chat of yours, and send the code that you get "
-    "there here, as /link CODE."
+_NO_CODE: Final = words(
+    "A program with a key gets no code. Write /link in a chat of yours, and send the "
+    "code that you get there here, as /link CODE."
 )
 
 
@@ -21,7 +22,7 @@ async def link(turn: Turn, ctx: TurnContext, argument: str) -> Reply:
     """Give a code to link another channel with, or link this one with a code."""
     if turn.event.key is not None and not argument:
         return Reply(
-            parts=(TextPart(_NO_CODE),),
+            parts=(TextPart(say(_NO_CODE)),),
             outcome=Outcome.REFUSED,
             reason="codes are not given to programs with a key",
             code="forbidden",

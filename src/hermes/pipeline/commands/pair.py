@@ -3,8 +3,11 @@
 from hermes.errors import HermesError
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.turn import Turn
+from hermes.texts.say import say, words
 
-_USE = "Write /pair PLATFORM CODE, such as /pair telegram K7QM-4XWP, or /pair deny PLATFORM:USER."
+_USE = words(
+    "Write /pair PLATFORM CODE, such as /pair telegram K7QM-4XWP, or /pair deny PLATFORM:USER."
+)
 
 
 async def pair(turn: Turn, ctx: TurnContext, argument: str) -> str:
@@ -14,7 +17,7 @@ async def pair(turn: Turn, ctx: TurnContext, argument: str) -> str:
     is_denial = first.lower() == "deny"
     platform, _, user_id = rest.strip().partition(":") if is_denial else (first.lower(), "", rest)
     if not platform or not user_id.strip():
-        return _USE
+        return say(_USE)
 
     async def approve() -> str:
         said, told_on = await services.reception.let_in(platform, user_id)

@@ -10,6 +10,7 @@ from hermes.message.session_key import base_lane
 from hermes.pipeline.turn import Turn
 from hermes.ports.command import ChatCommand, CommandCall
 from hermes.sessions.commands import TypedCommand
+from hermes.texts.say import say
 
 _LONGEST_S = 30.0
 _LONGEST_BESIDE_S = 5.0
@@ -39,7 +40,14 @@ async def run_plugged(written: TypedCommand, turn: Turn, services: HasPluginComm
             return str(await command.run(call))
     except TimeoutError:
         _log.warning("command_too_slow", command=written.name, message_id=turn.id, limit_s=limit)
-        return f"/{written.name} took longer than {limit:g} s, so I gave up on it."
+        return say(
+            "/{name} took longer than {limit} s, so I gave up on it.",
+            name=written.name,
+            limit=f"{limit:g}",
+        )
     except Exception:  # noqa: BLE001  plugin boundary: its defect ends the command alone
         _log.exception("command_failed", command=written.name, message_id=turn.id)
-        return f"/{written.name} failed. Whoever runs this gateway finds the reason in its log."
+        return say(
+            "/{name} failed. Whoever runs this gateway finds the reason in its log.",
+            name=written.name,
+        )

@@ -9,6 +9,7 @@ from hermes.message.parts import TextPart
 from hermes.message.reply import Reply
 from hermes.pipeline.turn import Turn
 from hermes.sessions.commands import CommandSpec, TypedCommand
+from hermes.texts.say import say
 from hermes.tools.mcp.chat_offers import ChatOffers
 from hermes.tools.mcp.prompts import PromptOffer
 
@@ -22,7 +23,7 @@ class HasPrompts(Protocol):
 
 def prompt_command(offer: PromptOffer) -> CommandSpec:
     """Return a prompt as the book of commands knows it."""
-    about = offer.about or "a prompt of an MCP server"
+    about = offer.about or say("a prompt of an MCP server")
     return CommandSpec(name=offer.word, about=about, use=offer.use)
 
 
@@ -30,7 +31,7 @@ async def use_prompt(turn: Turn, written: TypedCommand, offers: ChatOffers | Non
     """Return the turn with the prompt as its message, or a reply that says what is wrong."""
     try:
         if offers is None:
-            raise BadRequest(f"/{written.name} cannot be used here.")
+            raise BadRequest(say("/{name} cannot be used here.", name=written.name))
         text = await offers.prompt(
             written.name, written.argument, platform=turn.event.source.platform
         )

@@ -12,17 +12,18 @@ from hermes.message.reply import Reply
 from hermes.pipeline.questions import asker_of
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.turn import Turn
+from hermes.texts.say import say, words
 from hermes.tools.mcp.report import diff_text
 
 NAME = "reload-mcp"
-_ASK = (
-    "This reads the MCP servers from the configuration again and starts those that changed. Where "
-    "tools change, the next answer of every running session costs more than usual.\n"
-    "/reload-mcp once does it now, /reload-mcp always does it now and asks you no more, "
-    "/reload-mcp cancel does not."
+_ASK = words(
+    "This reads the MCP servers from the configuration again and starts those that "
+    "changed. Where tools change, the next answer of every running session costs more "
+    "than usual.\n/reload-mcp once does it now, /reload-mcp always does it now and asks "
+    "you no more, /reload-mcp cancel does not."
 )
-_LEFT = "Nothing was changed."
-_ASKS_AGAIN = "Nothing was changed, and I ask you again from now on."
+_LEFT = words("Nothing was changed.")
+_ASKS_AGAIN = words("Nothing was changed, and I ask you again from now on.")
 _NOTE = "\n\n[The tools you have may differ from those of earlier messages.\n{}]"
 
 
@@ -33,9 +34,9 @@ async def reload_mcp(turn: Turn, ctx: TurnContext, argument: str) -> Reply:
     if word == "cancel":
         if is_standing:
             await approvals.stand(NAME, who, is_standing=False)
-        return _said(_ASKS_AGAIN if is_standing else _LEFT)
+        return _said(say(_ASKS_AGAIN) if is_standing else say(_LEFT))
     if word not in ("once", "always") and (word or not is_standing):
-        return _said(_ASK)
+        return _said(say(_ASK))
     if word == "always" and not is_standing:
         await approvals.stand(NAME, who, is_standing=True)
     try:

@@ -3,9 +3,10 @@
 from hermes.errors import Conflict
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.turn import Turn
+from hermes.texts.say import say, words
 
-_ASKED = "I finish what I am doing and restart."
-_ALONE = "I cannot restart from here: nothing would start me again."
+_ASKED = words("I finish what I am doing and restart.")
+_ALONE = words("I cannot restart from here: nothing would start me again.")
 
 
 async def restart_gateway(turn: Turn, ctx: TurnContext, _argument: str) -> str:
@@ -14,10 +15,10 @@ async def restart_gateway(turn: Turn, ctx: TurnContext, _argument: str) -> str:
 
     async def ask() -> None:
         if not services.restart(f"/restart by {source.sender_name}"):
-            raise Conflict(_ALONE)
+            raise Conflict(say(_ALONE))
 
     try:
         await services.on_record("gateway.restart", turn.person_id, work=ask)
     except Conflict as error:
         return str(error)
-    return _ASKED
+    return say(_ASKED)

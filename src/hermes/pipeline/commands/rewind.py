@@ -12,6 +12,7 @@ from hermes.pipeline.edits import shared_from
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.turn import Turn
 from hermes.ports.session_history import PastExchange
+from hermes.texts.say import say, words
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}")
 _NO_NAMES = frozenset({"main", "list", "to"})
@@ -19,38 +20,45 @@ _MOST_AT_ONCE = 100
 _MOST_STATES = 100
 _MOST_SHOWN = 5
 _SHOWN_CHARS = 60
-_NOTHING = "There is nothing to take back."
+_NOTHING = words("There is nothing to take back.")
 
 
 async def undo(turn: Turn, ctx: TurnContext, argument: str) -> Reply:
     """Take the last exchanges out of the conversation."""
     if argument and not (argument.isdecimal() and 1 <= int(argument) <= _MOST_AT_ONCE):
-        return _refused(f"/undo takes a number from 1 to {_MOST_AT_ONCE}, or nothing for one.")
+        return _refused(
+            say(
+                "/undo takes a number from 1 to {most_at_once}, or nothing for one.",
+                most_at_once=_MOST_AT_ONCE,
+            )
+        )
     taken = await _exchanges(turn, ctx, limit=int(argument or 1))
     if not taken:
-        return _refused(_NOTHING)
+        return _refused(say(_NOTHING))
     cut = sum(exchange.length for exchange in taken)
     ctx.journal.note("undone", exchanges=len(taken), messages=cut)
     shown = [f"- {_words(exchange)}" for exchange in taken[:_MOST_SHOWN]]
     if len(taken) > _MOST_SHOWN:
-        shown.append(f"- and {len(taken) - _MOST_SHOWN} before that")
-    text = "\n".join(("Taken out of our conversation, with all that followed:", *shown))
+        shown.append(say("- and {taken} before that", taken=len(taken) - _MOST_SHOWN))
+    text = "\n".join((say("Taken out of our conversation, with all that followed:"), *shown))
     return Reply(parts=(TextPart(text),), rewind=Rewind(cut=cut))
 
 
 async def retry(turn: Turn, ctx: TurnContext, argument: str) -> Turn | Reply:
     """Answer the last message again: the turn continues as that message's turn."""
     if argument:
-        return _refused("/retry takes no text: it makes me answer your last message again.")
+        return _refused(say("/retry takes no text: it makes me answer your last message again."))
     last = next(iter(await _exchanges(turn, ctx, limit=1)), None)
     if last is None or last.said is None:
-        return _refused("There is no message to answer again.")
+        return _refused(say("There is no message to answer again."))
     if last.person_id != turn.person_id:
         # Their words would be worked on with the memory, the tools and the credits of another.
-        return _refused("The last message here is somebody else's; /retry answers only your own.")
+        return _refused(
+            say("The last message here is somebody else's; /retry answers only your own.")
+        )
     written = ctx.services.commands.read(last.said.text)
     if written is not None and not (written.spec is not None and written.spec.is_skill):
-        return _refused("Your last message was a command; send it again instead.")
+        return _refused(say("Your last message was a command; send it again instead."))
     ctx.journal.note("retried", messages=last.length - 1)
     parts = tuple(part for part in last.said.parts if isinstance(part, TextPart))
     event = msgspec.structs.replace(turn.event, parts=parts)
@@ -69,36 +77,50 @@ async def branch(turn: Turn, ctx: TurnContext, argument: str) -> Reply:
     name = argument.lower()
     if name and (_NAME.fullmatch(name) is None or name in _NO_NAMES):
         return _refused(
-            f"A state cannot be called {argument[:40]!r}: a name has small letters, digits, '-' and "
-            "'_', at most 32 of them, and is none of main, list and to."
+            say(
+                "A state cannot be called {argument}: a name has small letters, digits, '-' and '_', "
+                "at most 32 of them, and is none of main, list and to.",
+                argument=repr(argument[:40]),
+            )
         )
     if name in states:
-        return _refused(f"There is a state {name} already. /branch list shows all of them.")
+        return _refused(
+            say("There is a state {name} already. /branch list shows all of them.", name=name)
+        )
     if len(states) >= _MOST_STATES:
         return _refused(
-            f"{len(states)} states are kept already, as many as a conversation can have."
+            say(
+                "{states} states are kept already, as many as a conversation can have.",
+                states=len(states),
+            )
         )
     if not await _exchanges(turn, ctx, limit=1):
-        return _refused("Nothing has been said yet that could be kept.")
+        return _refused(say("Nothing has been said yet that could be kept."))
     name = name or _free_name(states)
     ctx.journal.note("branched", branch=name)
-    text = f"Kept as {name}. /branch to {name} goes back to this."
+    text = say("Kept as {name}. /branch to {name} goes back to this.", name=name)
     return Reply(parts=(TextPart(text),), rewind=Rewind(keeps=name))
 
 
 async def _go_to(turn: Turn, ctx: TurnContext, name: str, *, states: dict[str, int]) -> Reply:
     if name not in states:
-        return _refused(f"There is no state {name[:40]!r}. {_listed(states)}")
+        return _refused(
+            say("There is no state {name}. {states}", name=repr(name[:40]), states=_listed(states))
+        )
     if await shared_from(turn, ctx.services.store.souls):
         return _refused(
-            "Others have joined this conversation since then, so I cannot go back to that state."
+            say(
+                "Others have joined this conversation since then, so I cannot go back to that state."
+            )
         )
     is_kept = await ctx.services.store.transcripts.is_kept(turn.lane, epoch=turn.epoch)
     keeps = "" if is_kept else _free_name(states)
     ctx.journal.note("went_to", branch=name, kept=keeps or None)
     text = f"We go on from {name}."
     if keeps:
-        text += f" What we had is kept as {keeps}: /branch to {keeps} goes back to it."
+        text += say(
+            " What we had is kept as {keeps}: /branch to {keeps} goes back to it.", keeps=keeps
+        )
     return Reply(parts=(TextPart(text),), rewind=Rewind(keeps=keeps, goes_to=name))
 
 
@@ -117,9 +139,9 @@ def _free_name(states: dict[str, int]) -> str:
 
 def _listed(states: dict[str, int]) -> str:
     if not states:
-        return "No state of this conversation is kept; /branch keeps the present one."
+        return say("No state of this conversation is kept; /branch keeps the present one.")
     lines = [f"- {name}: {count} messages" for name, count in sorted(states.items())]
-    return "\n".join(("These states of our conversation are kept:", *lines))
+    return "\n".join((say("These states of our conversation are kept:"), *lines))
 
 
 def _words(exchange: PastExchange) -> str:
@@ -127,7 +149,7 @@ def _words(exchange: PastExchange) -> str:
         return "(erased)"
     line = " ".join(exchange.said.text.split())
     if not line:
-        return "(no text)"
+        return say("(no text)")
     return line if len(line) <= _SHOWN_CHARS else f"{line[: _SHOWN_CHARS - 1].rstrip()}…"
 
 

@@ -7,11 +7,13 @@ from hermes.message.session_key import base_lane
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.turn import Turn
 from hermes.ports.cron import CronJob, Scheduler
+from hermes.texts.say import say, words
 
-_USE: Final = (
-    "`/schedule WHEN: WHAT` makes one, such as `/schedule every weekday at 9 in Berlin: what is on "
-    "today?`; `/schedule WHEN -> TARGET: WHAT` sends the answer elsewhere. `/schedule show`, `pause`, "
-    "`resume`, `run`, `output` or `remove` with an id does that to one."
+_USE: Final = words(
+    "`/schedule WHEN: WHAT` makes one, such as `/schedule every weekday at 9 in Berlin: "
+    "what is on today?`; `/schedule WHEN -> TARGET: WHAT` sends the answer elsewhere. "
+    "`/schedule show`, `pause`, `resume`, `run`, `output` or `remove` with an id does "
+    "that to one."
 )
 _VERBS: Final = frozenset({"show", "pause", "resume", "run", "output", "remove"})
 
@@ -32,7 +34,7 @@ async def _answer(turn: Turn, schedules: Scheduler, argument: str) -> str:
         return await _do(turn, schedules, verb.casefold(), name=name)
     when, separator, text = argument.partition(": ")
     if not separator:
-        return f"I need both, when and what. {_USE}"
+        return say("I need both, when and what. {use}", use=say(_USE))
     when, _, to = when.partition("->")
     job = await schedules.add(
         await schedules.origin(turn.id),
@@ -49,14 +51,17 @@ async def _do(turn: Turn, schedules: Scheduler, verb: str, *, name: str) -> str:
     lane = None if _is_private(turn) else base_lane(turn.lane)
     job = await schedules.get(name, person_id=person_id, lane=lane)
     if not _is_told_here(job, turn):
-        return "That job is from another chat: ask me there, or in a direct chat."
+        return say("That job is from another chat: ask me there, or in a direct chat.")
     if verb == "output":
         return await schedules.output(job)
     if verb == "run":
         await schedules.run(job.id, person_id=person_id)
-        return "It runs now."
+        return say("It runs now.")
     if verb == "remove":
-        return f"Removed. {schedules.tell(await schedules.remove(job.id, person_id=person_id))}"
+        return say(
+            "Removed. {value}",
+            value=schedules.tell(await schedules.remove(job.id, person_id=person_id)),
+        )
     if verb == "pause":
         job = await schedules.pause(job.id, person_id=person_id)
     elif verb == "resume":
@@ -68,8 +73,8 @@ async def _do(turn: Turn, schedules: Scheduler, verb: str, *, name: str) -> str:
 async def _list(turn: Turn, schedules: Scheduler) -> str:
     jobs = [job for job in await schedules.of_person(turn.person_id) if _is_told_here(job, turn)]
     if not jobs:
-        return f"Nothing is scheduled. {_USE}"
-    return "\n".join((*map(schedules.tell, jobs), _USE))
+        return say("Nothing is scheduled. {use}", use=say(_USE))
+    return "\n".join((*map(schedules.tell, jobs), say(_USE)))
 
 
 def _is_told_here(job: CronJob, turn: Turn) -> bool:

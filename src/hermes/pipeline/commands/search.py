@@ -9,11 +9,12 @@ from hermes.pipeline.accounts import may_read_history
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.turn import Turn
 from hermes.ports.search import FoundMessage, SearchAsk, Searcher
+from hermes.texts.say import say, words
 
 _MOST_SHOWN = 10
-_USE = (
-    "Write /search and what to look for: words, or parts of words. All of them must occur; "
-    '"words in quotes" stand together.'
+_USE = words(
+    "Write /search and what to look for: words, or parts of words. All of them must "
+    'occur; "words in quotes" stand together.'
 )
 
 
@@ -21,9 +22,9 @@ async def tell_search(turn: Turn, ctx: TurnContext, argument: str) -> str:
     """Return the newest messages that fit; where others read along, only those of this session."""
     search, source = ctx.services.search, turn.event.source
     if search is None:
-        return "Search is switched off here."
+        return say("Search is switched off here.")
     if not argument:
-        return _USE
+        return say(_USE)
     is_direct = source.chat_type == "dm" and source.thread_id is None
     is_private = is_direct and await may_read_history(turn, ctx.services.store)
     asker = Searcher(turn.person_id, base_lane(turn.lane), is_private)
@@ -32,13 +33,13 @@ async def tell_search(turn: Turn, ctx: TurnContext, argument: str) -> str:
     except BadRequest as error:
         return str(error)
     except HermesError:
-        return "I cannot search right now. Please try again in a moment."
+        return say("I cannot search right now. Please try again in a moment.")
     zone = ctx.services.settings.time_zone
     lines = [_line(found, lane=asker.lane, zone=zone) for found in result.found]
     if not lines:
-        lines = ["Nothing was found."]
+        lines = [say("Nothing was found.")]
     if not result.is_complete or result.unread:
-        lines.append("There may be more: not everything could be looked at yet.")
+        lines.append(say("There may be more: not everything could be looked at yet."))
     return "\n".join(lines)
 
 

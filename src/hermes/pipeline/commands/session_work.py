@@ -10,11 +10,12 @@ from hermes.pipeline.services import Services, TurnContext
 from hermes.pipeline.targets import target_of
 from hermes.pipeline.turn import Turn
 from hermes.ports.turns import LaneView, MessageRecord
+from hermes.texts.say import say, words
 
 _MOST_SHOWN = 10
 _SHOWN_CHARS = 80
-_NO_PLACE = "This session waits for a free place to answer {}."
-_REST_STOPPED = "Stopped. The rest of the reply is not sent."
+_NO_PLACE = words("This session waits for a free place to answer {}.")
+_REST_STOPPED = words("Stopped. The rest of the reply is not sent.")
 _UNDER_WAY = (MessageState.RUNNING, MessageState.PARKED)
 
 
@@ -30,18 +31,23 @@ async def stop(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
     sending = await ctx.services.store.outbox.is_sending(lane, target_of(turn.event))
     stopped = bool(running or (is_all and tasks))
     effect = Effect(
-        text="Stopped." if stopped else (_REST_STOPPED if sending else "Nothing is running."),
+        text=say("Stopped.")
+        if stopped
+        else (say(_REST_STOPPED) if sending else say("Nothing is running.")),
         interrupts=running,
         stops_below=is_all,
         # A reply may begin to be sent before this is committed.
         stops_sending=True,
-        text_if_sending=None if stopped or sending else _REST_STOPPED,
+        text_if_sending=None if stopped or sending else say(_REST_STOPPED),
     )
     if running and ctx.services.settings.busy.stop_suspends:
-        text = "Stopped. Your next message starts a new conversation."
+        text = say("Stopped. Your next message starts a new conversation.")
         effect = msgspec.structs.replace(effect, text=text, reset_lane=lane, end_reason="stopped")
     if tasks and not is_all:
-        left = f"{_count(len(tasks), 'background task')} left alone; /stop all stops everything."
+        left = say(
+            "{tasks} left alone; /stop all stops everything.",
+            tasks=_count(len(tasks), "background task"),
+        )
         other = effect.text_if_sending and f"{effect.text_if_sending} {left}"
         effect = msgspec.structs.replace(
             effect, text=f"{effect.text} {left}", text_if_sending=other
@@ -54,7 +60,7 @@ async def start_afresh(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
     del argument
     lane = base_lane(turn.lane)
     running = _under_way(await ctx.services.store.turns.view(lane))
-    return Effect(text="Started a new conversation.", interrupts=running, reset_lane=lane)
+    return Effect(text=say("Started a new conversation."), interrupts=running, reset_lane=lane)
 
 
 async def status(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
@@ -65,16 +71,19 @@ async def status(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
     running = _running(view)
     waiting = None if running else await _without_place(view, ctx.services)
     said = (await ctx.services.store.sessions.usage(lane)).turns
-    lines = [_doing(view, running, said) if waiting is None else _NO_PLACE.format(waiting)]
+    lines = [_doing(view, running, said) if waiting is None else say(_NO_PLACE).format(waiting)]
     behind = len(await ctx.services.store.turns.waiting(lane))
     if behind:
-        lines.append(f"{_count(behind, 'message')} waiting; /queue shows them.")
+        lines.append(say("{behind} waiting; /queue shows them.", behind=_count(behind, "message")))
     choices = view.choices
     if choices.model is not None:
         lines.append(f"Model: {choices.model}.")
     if choices.reasoning is not None:
         lines.append(f"Reasoning: {choices.reasoning}.")
-    tasks = [f"In the background: {_task(one)}" for one in await tasks_of(ctx.services, lane)]
+    tasks = [
+        say("In the background: {one}", one=_task(one))
+        for one in await tasks_of(ctx.services, lane)
+    ]
     return Effect(text="\n".join((" ".join(lines), *tasks)))
 
 
@@ -83,7 +92,7 @@ async def queue(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
     del argument
     waiting = await ctx.services.store.turns.waiting(base_lane(turn.lane))
     if not waiting:
-        return Effect(text="Nothing is waiting. /queue TEXT queues a message until I am done.")
+        return Effect(text=say("Nothing is waiting. /queue TEXT queues a message until I am done."))
     shown = [
         f"{number}. {record.event.text[:_SHOWN_CHARS] if record.event else '(erased)'}"
         for number, record in enumerate(waiting[:_MOST_SHOWN], start=1)
@@ -95,7 +104,7 @@ async def queue(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
 async def steer(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
     """Report how it is used: with a text behind it, `/steer` is a message and never comes here."""
     del turn, ctx, argument
-    return Effect(text="Write /steer and what I should know while I work.")
+    return Effect(text=say("Write /steer and what I should know while I work."))
 
 
 def _left(tasks: tuple[MessageRecord, ...], running: str | None) -> list[MessageRecord]:
@@ -109,7 +118,7 @@ def _left(tasks: tuple[MessageRecord, ...], running: str | None) -> list[Message
 
 def _task(record: MessageRecord) -> str:
     what = "(erased)" if record.event is None else title_of(record.event.text)
-    waits = " (waits for your decision)" if record.state is MessageState.PARKED else ""
+    waits = say(" (waits for your decision)") if record.state is MessageState.PARKED else ""
     return what + waits
 
 
@@ -136,9 +145,16 @@ async def _without_place(view: LaneView, services: Services) -> str | None:
 def _doing(view: LaneView, running: str | None, said: int) -> str:
     messages = _count(said, "message")
     if running is None:
-        return f"This session is idle; {messages} answered since it began."
-    state = "waiting for your decision on" if view.waiting_on is not None else "working on"
-    return f"This session is {state} {running}; {messages} answered since it began."
+        return say("This session is idle; {messages} answered since it began.", messages=messages)
+    state = (
+        say("waiting for your decision on") if view.waiting_on is not None else say("working on")
+    )
+    return say(
+        "This session is {state} {running}; {messages} answered since it began.",
+        state=state,
+        running=running,
+        messages=messages,
+    )
 
 
 def _count(number: int, one: str) -> str:

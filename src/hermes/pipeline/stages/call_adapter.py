@@ -52,17 +52,20 @@ from hermes.ports.spend import SpendEntry
 from hermes.ports.steps import KeptSession, Step, StepFacts
 from hermes.ports.upward import Progress
 from hermes.routing.plan import Plan
+from hermes.texts.say import say, words
 
 _log = structlog.get_logger(__name__)
 _encode = msgspec.json.Encoder().encode
 _OWNER = "owner"
 _FREE = "free"
-_NOT_FOR_YOU = "This agent works only for people whom its operator has named."
-_GONE = "What runs this agent is not set up here. The operator of this bot has to see to that."
-_WORDS = "What runs this agent failed: {problem}"
-_LOST = (
-    "I was cut off while I worked on that and cannot go on, so a part of it may be done already: "
-    "please look before you ask again. ({problem})"
+_NOT_FOR_YOU = words("This agent works only for people whom its operator has named.")
+_GONE = words(
+    "What runs this agent is not set up here. The operator of this bot has to see to that."
+)
+_WORDS = words("What runs this agent failed: {problem}")
+_LOST = words(
+    "I was cut off while I worked on that and cannot go on, so a part of it may be done "
+    "already: please look before you ask again. ({problem})"
 )
 
 
@@ -125,10 +128,11 @@ async def call_adapter(turn: Turn, ctx: _Context) -> Turn | Reply:
     runtime = turn.agent.settings.runtime
     adapter = ctx.services.adapters.get(runtime)
     if adapter is None:
-        return failed(_GONE, f"the adapter {runtime!r} is not configured")
+        return failed(say(_GONE), f"the adapter {runtime!r} is not configured")
     if adapter.needs_grant and not await _is_granted(turn, ctx):
         return failed(
-            _NOT_FOR_YOU, f"agents.{turn.agent.key}.adapter names neither the person nor a role"
+            say(_NOT_FOR_YOU),
+            f"agents.{turn.agent.key}.adapter names neither the person nor a role",
         )
     if turn.plan is None:
         turn = msgspec.structs.replace(turn, plan=Plan(()))
@@ -321,7 +325,7 @@ class _Call:
         )
         self._ctx.journal.note("adapter_failed", adapter=self._runtime, problem=error.code)
         self._end_failed(Usage())
-        words = _LOST if isinstance(error, AdapterLost) else _WORDS
+        words = say(_LOST) if isinstance(error, AdapterLost) else say(_WORDS)
         text, problem = self.shown.text, str(error)
         reply = cut_off(text, problem) if text else failed(words.format(problem=problem), problem)
         return msgspec.structs.replace(reply, code=error.code)

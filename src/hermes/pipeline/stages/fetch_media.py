@@ -19,6 +19,7 @@ from hermes.message.reply import Reply
 from hermes.pipeline.needs import MediaFetcher, MediaServices, StageContext, TimelineWriter
 from hermes.pipeline.turn import Turn
 from hermes.ports.media import LocalMedia, MediaOwner
+from hermes.texts.say import say
 
 _ATTACHED: Final = (ImagePart, AudioPart, FilePart)
 _Attached = ImagePart | AudioPart | FilePart
@@ -181,7 +182,7 @@ def _clock(seconds: float) -> str:
 
 
 def _word(missed: tuple[str, ...]) -> str:
-    return f"I could not open {'; '.join(missed)}." if missed else ""
+    return say("I could not open {missed}.", missed="; ".join(missed)) if missed else ""
 
 
 def _together(had: tuple[FetchedPart, ...]) -> tuple[Part, ...]:

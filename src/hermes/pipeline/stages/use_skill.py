@@ -21,9 +21,10 @@ from hermes.pipeline.turn import Turn
 from hermes.ports.cron import CRON_ROUTE
 from hermes.sessions.commands import TypedCommand
 from hermes.skills.book import SkillBook
+from hermes.texts.say import say, words
 
 _log = structlog.get_logger(__name__)
-_UNREADABLE = (
+_UNREADABLE = words(
     "The skill {name} cannot be used now. Whoever runs this gateway finds the reason in its log."
 )
 
@@ -52,7 +53,7 @@ async def use_skill(turn: Turn, ctx: _Context) -> Turn | Reply:
     if name is None:
         return turn
     if name not in turn.skills:
-        return _refused(f"There is no skill {name[:64]!r} here.")
+        return _refused(say("There is no skill {name} here.", name=repr(name[:64])))
     return await _instructed(turn, ctx, book=book, name=name)
 
 
@@ -88,7 +89,7 @@ async def _instructed(turn: Turn, ctx: _Context, *, book: SkillBook, name: str) 
         said = await asyncio.to_thread(book.instructions, name)
     except (Refused, OSError) as error:
         _log.warning("skill_unreadable", skill=name, message_id=turn.id, problem=str(error))
-        return _refused(_UNREADABLE.format(name=name))
+        return _refused(say(_UNREADABLE).format(name=name))
     ctx.journal.note("skill", name=name, chars=len(said))
     text = f"With this message the skill {name} is run. Follow its instructions:\n\n{said}"
     return msgspec.structs.replace(turn, instructions=text)
