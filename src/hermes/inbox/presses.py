@@ -20,7 +20,7 @@ from hermes.ports.clock import Clock
 from hermes.ports.offers import Offer
 from hermes.ports.store import Store
 from hermes.sessions.commands import CommandBook
-from hermes.texts.say import say, words
+from hermes.texts.say import words
 from hermes.tools.approvers import check_approver
 
 _APPROVAL = "a_"
@@ -64,10 +64,10 @@ class Presses:
         offer = await self._store.offers.get(offer_id) if offer_id else None
         says = None if offer is None else _answer_of(offer, number)
         if offer is None or says is None or not _is_there(offer, event.source):
-            return _refused(event, pressed, say(_GONE))
+            return _refused(event, pressed, _GONE)
         if not (await self._admission(event)).is_in:
             # The turn tells strangers how they are let in.
-            return _refused(event, pressed, say(_OTHERS))
+            return _refused(event, pressed, _OTHERS)
         await self._settle(offer, pressed)
         problem = await self._problem(offer, event.source)
         if problem is not None:
@@ -98,12 +98,12 @@ class Presses:
         """Return why a person's press does nothing; None if it counts."""
         who = source.sender_name
         if offer.who and offer.who != who:
-            return say(_OTHERS)
+            return _OTHERS
         asked = None
         if offer.subject is not None:
             asked = await self._store.approvals.get(offer.subject)
             if asked is None:
-                return say(_GONE)
+                return _GONE
             forbidden = self._forbidden(asked, who)
             if forbidden is not None:
                 return forbidden
@@ -120,12 +120,12 @@ class Presses:
 
     def _ended(self, offer: Offer, asked: Approval | None) -> str | None:
         if offer.chosen_by is not None:
-            return say(_AGAIN)
+            return _AGAIN
         state = "waiting" if asked is None else asked.state
         if state in ("approved", "denied"):
-            return say(_AGAIN)
+            return _AGAIN
         if state == "expired" or offer.expires_at <= self._clock.now():
-            return say(_LATE)
+            return _LATE
         return None
 
 

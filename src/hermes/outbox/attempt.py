@@ -43,6 +43,7 @@ from hermes.outbox.reply_handles import ReplyHandles
 from hermes.ports.channel import Delivery, Receipt
 from hermes.ports.clock import Clock
 from hermes.ports.outbox import DeliveryNote, DeliveryRecord, OutboxStore
+from hermes.texts.say import speaking
 
 log = structlog.get_logger(__name__)
 
@@ -86,6 +87,11 @@ class Attempts:
 
         A row that must wait for the rate limit or the breaker stays unchanged.
         """
+        # The same language at every attempt: what is added to a text decides where it is split.
+        with speaking(record.target.language):
+            return await self._deliver(record)
+
+    async def _deliver(self, record: DeliveryRecord) -> Action | None:
         chunks = await self.chunks(record)
         end = end_of(record, chunks)
         ending = self._ending(record, chunks, end)

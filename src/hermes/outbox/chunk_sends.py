@@ -35,6 +35,7 @@ from hermes.outbox.marks import (
 )
 from hermes.ports.channel import Buttons, Delivery
 from hermes.ports.outbox import DeliveryRecord
+from hermes.texts.say import say
 
 Chunk = tuple[Part, ...]
 _Attached = ImagePart | AudioPart | FilePart
@@ -170,11 +171,11 @@ def compose(record: DeliveryRecord, chunk: Chunk, *, handle: ReplyHandle | None 
     """Return the send of the row's current chunk."""
     parts = chunk
     if record.failure == FILE_REFUSED:
-        parts = (TextPart(NOT_IN_FILE),)
+        parts = (TextPart(say(NOT_IN_FILE)),)
     elif record.failure == POSSIBLE_REPEAT:
         first = chunk[0]
         marked = TextPart(repeated(first.text)) if isinstance(first, TextPart) else None
-        parts = (marked, *chunk[1:]) if marked else (TextPart(REPEAT_PREFIX), *chunk)
+        parts = (marked, *chunk[1:]) if marked else (TextPart(repeat_prefix()), *chunk)
     return Delivery(
         id=record.id,
         target=record.target,
@@ -192,7 +193,7 @@ def _cut_off(
 
     def note(last: str) -> str:
         left = len(text) - sum(len(one) + 1 for one in (*texts[:-1], last))
-        return IN_FILE if has_file else CUT_OFF.format(max(1, left))
+        return say(IN_FILE) if has_file else say(CUT_OFF, count=max(1, left))
 
     room = max(1, limits.size - limits.measure(note("")) - len("\n\n"))
     last = split(texts[-1], limit=room, measure=limits.measure, first=1)[0]
@@ -207,4 +208,11 @@ def _size_of(part: _Attached, *, unknown: int) -> int:
 def repeated(text: str) -> str:
     """Return the text with the repeat prefix; on its own line if the text begins with a block."""
     is_block = _BLOCK_START.match(text) is not None
-    return f"{REPEAT_PREFIX.rstrip()}\n{text}" if is_block else f"{REPEAT_PREFIX}{text}"
+    prefix = repeat_prefix()
+    return f"{prefix.rstrip()}\n{text}" if is_block else f"{prefix}{text}"
+
+
+def repeat_prefix() -> str:
+    """Return the mark of a repeat; English where a translation needs more space than is reserved."""
+    said = say(REPEAT_PREFIX)
+    return said if utf8_length(said) <= len(REPEAT_PREFIX) else REPEAT_PREFIX

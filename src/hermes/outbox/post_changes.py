@@ -14,7 +14,7 @@ from hermes.outbox.chunk_sends import repeated
 from hermes.outbox.rates import RateGate
 from hermes.ports.clock import Clock
 from hermes.ports.offers import OfferEnd, OfferStore, PostChange
-from hermes.texts.say import words
+from hermes.texts.say import say, speaking, words
 
 log = structlog.get_logger(__name__)
 
@@ -35,7 +35,7 @@ class _Tries(msgspec.Struct):
 
 def ended_text(change: PostChange, wire: ChannelCalls) -> str:
     """Return what a question says once it has ended; only its end if both do not fit."""
-    end = f"→ {change.chosen or _ENDS[change.ended or 'chosen']}"
+    end = f"→ {change.chosen or say(_ENDS[change.ended or 'chosen'])}"
     said = repeated(change.text) if change.is_repeat and change.text else change.text
     whole = f"{said}\n\n{end}" if said else end
     return whole if wire.measure(whole) <= wire.capabilities.max_chars else end
@@ -86,7 +86,9 @@ class PostChanges:
             return
         await self._sleep(self._rates.take(change.target))
         if is_end:
-            await wire.edit(change.target, posted, text=ended_text(change, wire))
+            with speaking(change.target.language):
+                text = ended_text(change, wire)
+            await wire.edit(change.target, posted, text=text)
         else:
             await wire.take_back(change.target, posted)
 

@@ -31,7 +31,7 @@ from hermes.people.slash_access import is_named_admin, may_use, where_of
 from hermes.ports.clock import Clock
 from hermes.ports.pairing import PairingAsk, PairingCodeResult, PairingStore
 from hermes.ports.people import ChannelAccess, Unknown, UserStore
-from hermes.texts.say import say
+from hermes.texts.say import say, say_count
 
 _HOUR_S = 3_600.0
 _INTERNAL = Admission("in", "internal events pass")
@@ -365,4 +365,4 @@ def how_long(seconds: float) -> str:
 def minutes(seconds: float) -> str:
     """Return a waiting time in whole minutes."""
     count = max(1, -int(-seconds // 60))
-    return "1 minute" if count == 1 else f"{count} minutes"
+    return say_count("{count} minute", "{count} minutes", count)

@@ -6,7 +6,7 @@ from hermes.message.referral_code import spoken
 from hermes.people.credits import Terms
 from hermes.people.referral import Referral
 from hermes.ports.wallet import Wallet
-from hermes.texts.say import say
+from hermes.texts.say import say, say_count
 
 _COMMAND = "/credits"
 _NO_CODE = "none"
@@ -27,7 +27,7 @@ def upgrade_text(wallet: Wallet | None, error: NoCredits, *, settings: CreditSet
 
 def wallet_text(wallet: Wallet | None, terms: Terms) -> str:
     """Return a person's balance as text."""
-    code = say("Your referral code is {wallet}.", wallet=_code(wallet))
+    code = say("Your referral code is {code}.", code=_code(wallet))
     if not terms.limited:
         return say("Your messages are free. {code}", code=code)
     balance = 0 if wallet is None else wallet.balance
@@ -62,7 +62,7 @@ def referral_text(referral: Referral) -> str:
 
 def in_credits(amount: int) -> str:
     """Return a number of credits in words."""
-    return "1 credit" if amount == 1 else f"{amount:,} credits"
+    return say_count("{count} credit", "{count} credits", amount)
 
 
 def _code(wallet: Wallet | None) -> str:

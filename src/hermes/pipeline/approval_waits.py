@@ -36,7 +36,7 @@ from hermes.ports.steps import Step
 from hermes.ports.tool import Tool
 from hermes.ports.turns import TurnResult
 from hermes.ports.upward import Progress
-from hermes.texts.say import say
+from hermes.texts.say import say, words
 from hermes.tools.approvers import ELSEWHERE
 
 _encode = msgspec.json.Encoder().encode
@@ -77,15 +77,20 @@ class ApprovalWait(Exception):
 
 def question_text(approval_id: str, waits: OpenApproval, *, zone: ZoneInfo) -> str:
     """Return what is asked in the chat: what may run, who decides, and until when."""
-    whom = say("an admin") if waits.by_admins else "you"
+    asked = words(
+        "May I run {tool} with {arguments}? I wait for you until {time}. Answer /approve {id} or "
+        "/deny {id}."
+    )
+    by_admins = words(
+        "May I run {tool} with {arguments}? I wait for an admin until {time}. Answer /approve {id} "
+        "or /deny {id}."
+    )
     return say(
-        "May I run {tool} with {arguments}? I wait for {whom} until {expires_at}. Answer "
-        "/approve {approval_id} or /deny {approval_id}.",
+        by_admins if waits.by_admins else asked,
         tool=waits.tool,
         arguments=waits.arguments,
-        whom=whom,
-        expires_at=time_of_day(waits.expires_at, zone),
-        approval_id=approval_id,
+        time=time_of_day(waits.expires_at, zone),
+        id=approval_id,
     )
 
 
@@ -94,14 +99,19 @@ def waiting_text(approval: Approval, *, zone: ZoneInfo) -> str:
 
     The arguments are left out: others may read along.
     """
-    whose = say("an admin's") if approval.chat_type != "dm" else "your"
+    yours = words(
+        "Your message waits for your answer: may I run {tool}? Answer /approve {id} or /deny {id}; "
+        "at {time} it counts as denied."
+    )
+    an_admins = words(
+        "Your message waits for an admin's answer: may I run {tool}? Answer /approve {id} or "
+        "/deny {id}; at {time} it counts as denied."
+    )
     return say(
-        "Your message waits for {whose} answer: may I run {tool}? Answer /approve {id} or "
-        "/deny {id}; at {expires_at} it counts as denied.",
-        whose=whose,
+        yours if approval.chat_type == "dm" else an_admins,
         tool=approval.tool,
         id=approval.id,
-        expires_at=time_of_day(approval.expires_at, zone),
+        time=time_of_day(approval.expires_at, zone),
     )
 
 

@@ -16,10 +16,11 @@ from hermes.message.session_key import read_session_key
 from hermes.message.source import Source
 from hermes.pipeline.choice_offers import OfferServices, OfferTerms, Option, offer_answers
 from hermes.pipeline.targets import reply_id
+from hermes.pipeline.words import language_for
 from hermes.ports.channel import Target
 from hermes.ports.sends import KnownSession, NewSend
 from hermes.ports.store import Store
-from hermes.texts.say import say
+from hermes.texts.say import say, speaking
 
 _MOST_ADMINS = 10
 _DIRECT_CHATS = 20
@@ -52,9 +53,13 @@ class PairingNotices:
             try:
                 chat = await self._chat_of(platform, user_id)
                 if chat is not None:
-                    notice = self._notice(
-                        source, code, chat, admin=f"{platform_of(platform)}:{user_id}"
+                    language = await language_for(
+                        chat.person_id, None, store=self._store, settings=self._settings
                     )
+                    with speaking(language):
+                        notice = self._notice(
+                            source, code, chat, admin=f"{platform_of(platform)}:{user_id}"
+                        )
                     named = f"{reply_id(message_id)}_p{number}"
                     await self._put(notice(named, message_id))
             except (StoreError, StorageFull) as error:
@@ -83,7 +88,7 @@ class PairingNotices:
     ) -> Callable[[str, str], NewSend]:
         key = read_session_key(chat.lane)
         who, platform = source.sender_name, source.sender[0]
-        name = " ".join((source.user_name or "Somebody").split())[:80]
+        name = " ".join((source.user_name or say("Somebody")).split())[:80]
         question = say(
             "{name} ({who}) wants to be let in, with the code {code}. Ask them for their code if "
             "you are not sure who they are. Answer /pair {platform} {code} or /pair deny {who}.",
@@ -93,10 +98,8 @@ class PairingNotices:
             platform=platform,
         )
         options = (
-            Option(
-                say("Let in"), f"/pair {platform} {code}", "good"
-            ),
-            Option("Refuse", f"/pair deny {who}", "bad"),
+            Option(say("Let in"), f"/pair {platform} {code}", "good"),
+            Option(say("Refuse"), f"/pair deny {who}", "bad"),
         )
         terms = OfferTerms(
             platform=key.platform,

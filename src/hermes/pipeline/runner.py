@@ -38,7 +38,7 @@ from hermes.pipeline.stages.save import build_commit, commit_patiently
 from hermes.pipeline.streamed_text import is_awaited
 from hermes.pipeline.targets import reply_id, target_of
 from hermes.pipeline.turn import Turn
-from hermes.pipeline.words import speak_as
+from hermes.pipeline.words import speak_with
 from hermes.ports.sends import MIRROR
 from hermes.ports.transcripts import TranscriptEntry
 from hermes.ports.turns import LaneView, MessageRecord, TurnResult
@@ -159,7 +159,7 @@ class TurnRunner:
         assert message.event is not None
         roster = self._services.roster
         person = await self._services.store.people.get(message.person_id)
-        speak_as("" if person is None else person.language, message.event, self._services.settings)
+        speak_with(person, message.event, self._services.settings)
         return Turn(
             id=message.id,
             lane=view.lane,

@@ -4,11 +4,13 @@ from hermes.config import DisplaySettings
 from hermes.message.channel_name import of_channel
 from hermes.message.event import MessageEvent
 from hermes.ports.channel import Target
+from hermes.texts.languages import ENGLISH
+from hermes.texts.say import spoken
 
 
 def target_of(event: MessageEvent) -> Target:
-    """Return the chat that the event came from."""
-    source = event.source
+    """Return the chat that the event came from, for a reply in the language of the moment."""
+    source, language = event.source, spoken()
     return Target(
         platform=source.platform,
         account=event.account,
@@ -16,6 +18,7 @@ def target_of(event: MessageEvent) -> Target:
         thread_id=source.thread_id,
         reply_to=event.external_id,
         group=source.chat_type != "dm",
+        language="" if language == ENGLISH else language,
     )
 
 

@@ -6,7 +6,7 @@ nobody is told a second time.
 """
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import structlog
 
@@ -18,12 +18,13 @@ from hermes.message.parts import TextPart
 from hermes.pipeline.approval_waits import waiting_text
 from hermes.pipeline.services import Services
 from hermes.pipeline.targets import reply_id, target_of, vanish_after
-from hermes.ports.approvals import WAITS_FOR_APPROVAL
+from hermes.pipeline.words import language_for
+from hermes.ports.approvals import WAITS_FOR_APPROVAL, Approval
 from hermes.ports.sends import NewSend
 from hermes.ports.steps import TimelineEvent
 from hermes.ports.turns import LaneView, MessageRecord
 from hermes.ports.upward import Progress
-from hermes.texts.say import say, words
+from hermes.texts.say import say, speaking, words
 
 NO_PLACE = words("Many people are asking just now. Your message waits, and I will answer it.")
 BEHIND = {
@@ -65,7 +66,7 @@ class WaitNotices:
         for message in waiting:
             if self._services.settings.turns.tell_wait and (message.id, "") not in self._told:
                 self._told.add((message.id, ""))
-                await self._tell(message, say(NO_PLACE))
+                await self._tell(message, lambda: say(NO_PLACE))
 
     async def for_approval(self, view: LaneView) -> None:
         """Tell the senders of messages that wait behind an approval, and their timelines, once each.
@@ -83,17 +84,17 @@ class WaitNotices:
             services.clock.now(),
             {"approval": approval.id, "tool": approval.tool},
         )
-        text = waiting_text(approval, zone=services.resets.zone)
         for message_id in await store.approvals.untold(view.lane, event=event):
             message = await store.inbox.get(message_id)
             if message is not None:
-                await self._tell_waiting(message, text, approval.id)
+                await self._tell_waiting(message, approval)
                 await store.inbox.note(message_id, event)
 
-    async def _tell_waiting(self, message: MessageRecord, text: str, approval_id: str) -> None:
+    async def _tell_waiting(self, message: MessageRecord, approval: Approval) -> None:
         # The outbox refuses the second one of a person.
-        once = f"{reply_id(approval_id)}_{message.person_id}"
-        await self._tell(message, text, send_id=once)
+        once = f"{reply_id(approval.id)}_{message.person_id}"
+        zone = self._services.resets.zone
+        await self._tell(message, lambda: waiting_text(approval, zone=zone), send_id=once)
 
     async def stop(self) -> None:
         """Wait for the notices that are being written."""
@@ -110,7 +111,7 @@ class WaitNotices:
         once = (message.person_id, turn)
         if turn in self._awaited and once not in self._told:
             self._told.add(once)
-            await self._tell(message, text, unless_ended=turn)
+            await self._tell(message, lambda: say(text), unless_ended=turn)
 
     def _is_wanted(self, event: MessageEvent) -> bool:
         busy = self._services.settings.busy
@@ -120,7 +121,7 @@ class WaitNotices:
     async def _tell(
         self,
         message: MessageRecord,
-        text: str,
+        notice: Callable[[], str],
         *,
         send_id: str | None = None,
         unless_ended: str | None = None,
@@ -128,6 +129,22 @@ class WaitNotices:
         event, services = message.event, self._services
         if event is None or event.internal or event.scheduled is not None or message.control:
             return
+        language = await language_for(
+            message.person_id, event, store=services.store, settings=services.settings
+        )
+        with speaking(language):
+            await self._put(message, event, notice(), send_id=send_id, unless_ended=unless_ended)
+
+    async def _put(
+        self,
+        message: MessageRecord,
+        event: MessageEvent,
+        text: str,
+        *,
+        send_id: str | None,
+        unless_ended: str | None,
+    ) -> None:
+        services = self._services
         services.watch.publish(message.id, Progress(kind="status", text=text))
         platform = event.source.platform
         if services.first_state(platform) is not DeliveryState.PENDING:

@@ -115,7 +115,10 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Target(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """Where a reply goes, in the platform's own ids; `group` where more than one person reads it."""
+    """Where a reply goes, in the platform's own ids; `group` where more than one person reads it.
+
+    `language` is the one in which what Hermes adds to the reply is said; English if it is empty.
+    """
 
     platform: str
     account: str
@@ -123,6 +126,7 @@ class Target(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     thread_id: str | None = None
     reply_to: str | None = None
     group: bool = False
+    language: str = ""
 
 
 class ReturnedDelivery(msgspec.Struct, frozen=True, kw_only=True):

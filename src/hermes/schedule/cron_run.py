@@ -10,7 +10,7 @@ from hermes.ports.cron import CRON_ROUTE, CronJob, CronRun, CronTask
 from hermes.ports.inbox import NewMessage
 from hermes.schedule.cron_rule import MOST_COUNTED, due_between, next_after
 from hermes.schedule.cron_text import spoken_time
-from hermes.texts.say import say
+from hermes.texts.say import say, say_count
 
 LATE_S: Final = 120.0
 
@@ -91,17 +91,25 @@ def _head(task: CronTask, due_at: float, *, first: float, missed: int, now: floa
     told = []
     if now - due_at > LATE_S:
         told.append(
-            say("This was due {due_at} and could not run then.", due_at=spoken_time(due_at, zone))
+            say("This was due {time} and could not run then.", time=spoken_time(due_at, zone))
         )
     if missed:
-        count = f"{missed} or more" if missed >= MOST_COUNTED - 1 else str(missed)
-        runs = say("run was") if missed == 1 else say("runs were")
-        told.append(
-            say(
-                "{count} {runs} missed before it, since {first}.",
-                count=count,
-                runs=runs,
-                first=spoken_time(first, zone),
+        since = spoken_time(first, zone)
+        if missed >= MOST_COUNTED - 1:
+            told.append(
+                say(
+                    "{count} or more runs were missed before it, since {time}.",
+                    count=missed,
+                    time=since,
+                )
             )
-        )
+        else:
+            told.append(
+                say_count(
+                    "{count} run was missed before it, since {time}.",
+                    "{count} runs were missed before it, since {time}.",
+                    missed,
+                    time=since,
+                )
+            )
     return f"({' '.join(told)})" if told else ""

@@ -231,21 +231,23 @@ class Schedules:
         """Return a job in one line, in the local time of its zone."""
         task = job.task
         if task is None:
-            return f"{job.id}: erased"
+            return say("{job}: erased", job=job.id)
         text = task.text if len(task.text) <= _SHOWN_TEXT else f"{task.text[:_SHOWN_TEXT]}…"
         pieces = [f"{job.id}: {text!r}, {task.words}", self._state(job, task.rule.zone)]
         if task.target:
-            pieces.append(f"to {task.target}")
+            pieces.append(say("to {target}", target=task.target))
         if job.missed:
-            pieces.append(f"{job.missed} missed")
+            pieces.append(say("{count} missed", count=job.missed))
         return ", ".join(pieces)
 
     def _state(self, job: CronJob, zone: str) -> str:
         if job.paused_at is not None:
-            return f"paused ({job.reason})" if job.reason else "paused"
+            return say("paused ({reason})", reason=job.reason) if job.reason else say("paused")
         if job.next_at is None:
-            return say("done ({value})", value=job.outcome or "long ago")
-        return f"next: {spoken_time(job.next_at, zone)}"
+            if not job.outcome:
+                return say("done long ago")
+            return say("done ({outcome})", outcome=job.outcome)
+        return say("next: {time}", time=spoken_time(job.next_at, zone))
 
     async def output(self, job: CronJob) -> str:
         """Return the whole answer of the last run; raises `NotFound` if none is kept."""
@@ -280,9 +282,9 @@ class Schedules:
         if len(text) > self._settings.text_chars:
             raise BadRequest(
                 say(
-                    "The job has {text} characters; {text_chars} are allowed (cron.text_chars).",
-                    text=len(text),
-                    text_chars=self._settings.text_chars,
+                    "The job has {count} characters; {most} are allowed (cron.text_chars).",
+                    count=len(text),
+                    most=self._settings.text_chars,
                 )
             )
         return text
@@ -295,10 +297,10 @@ class Schedules:
         if gap is not None and gap < self._settings.least_gap_s:
             raise BadRequest(
                 say(
-                    "The job would run every {gap} seconds; at least {least_gap_s} have to lie between "
+                    "The job would run every {gap} seconds; at least {least} have to lie between "
                     "two runs (cron.least_gap_s).",
                     gap=f"{gap:.0f}",
-                    least_gap_s=self._settings.least_gap_s,
+                    least=self._settings.least_gap_s,
                 )
             )
         return next_at
@@ -342,9 +344,9 @@ def read_rule(text: str, *, zone: str, now: float) -> Rule:
     if len(text) > _LONGEST:
         raise BadRequest(
             say(
-                "The schedule has {text} characters; {longest} are enough for any.",
-                text=len(text),
-                longest=_LONGEST,
+                "The schedule has {count} characters; {most} are enough for any.",
+                count=len(text),
+                most=_LONGEST,
             )
         )
     named = _SET_ZONE.fullmatch(text)

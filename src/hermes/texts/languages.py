@@ -19,12 +19,14 @@ class Language(msgspec.Struct, frozen=True, kw_only=True):
     """A language by its code.
 
     `forms` are the plural forms of a text with a count, and `form` says which one a number takes.
+    `thousands` separates the digits of a large number.
     """
 
     code: str
     name: str
     forms: tuple[str, ...]
     form: Callable[[int], str]
+    thousands: str = ","
     is_right_to_left: bool = False
 
 
@@ -77,16 +79,18 @@ LANGUAGES: dict[str, Language] = {
     one.code: one
     for one in (
         Language(code="en", name="English", forms=_TWO, form=_one),
-        Language(code="id", name="Bahasa Indonesia", forms=_ALONE, form=_same),
-        Language(code="es", name="Español", forms=_MANY, form=_romance),
-        Language(code="fr", name="Français", forms=_MANY, form=_french),
-        Language(code="de", name="Deutsch", forms=_TWO, form=_one),
-        Language(code="it", name="Italiano", forms=_MANY, form=_romance),
-        Language(code="pt", name="Português", forms=_MANY, form=_portuguese),
-        Language(code="nl", name="Nederlands", forms=_TWO, form=_one),
-        Language(code="ru", name="Русский", forms=_SLAVIC, form=_east_slavic),
-        Language(code="uk", name="Українська", forms=_SLAVIC, form=_east_slavic),
-        Language(code="tr", name="Türkçe", forms=_TWO, form=_one),
+        Language(code="id", name="Bahasa Indonesia", forms=_ALONE, form=_same, thousands="."),
+        Language(code="es", name="Español", forms=_MANY, form=_romance, thousands="."),
+        Language(code="fr", name="Français", forms=_MANY, form=_french, thousands="\u202f"),
+        Language(code="de", name="Deutsch", forms=_TWO, form=_one, thousands="."),
+        Language(code="it", name="Italiano", forms=_MANY, form=_romance, thousands="."),
+        Language(code="pt", name="Português", forms=_MANY, form=_portuguese, thousands="."),
+        Language(code="nl", name="Nederlands", forms=_TWO, form=_one, thousands="."),
+        Language(code="ru", name="Русский", forms=_SLAVIC, form=_east_slavic, thousands="\u202f"),
+        Language(
+            code="uk", name="Українська", forms=_SLAVIC, form=_east_slavic, thousands="\u202f"
+        ),
+        Language(code="tr", name="Türkçe", forms=_TWO, form=_one, thousands="."),
         Language(code="ar", name="العربية", forms=_ARABIC, form=_arabic, is_right_to_left=True),
         Language(code="hi", name="हिन्दी", forms=_TWO, form=_one_to_zero),
         Language(code="zh", name="中文", forms=_ALONE, form=_same),

@@ -44,7 +44,12 @@ def say_count(one: str, other: str, count: int, /, **values: object) -> str:
         said = forms.get(LANGUAGES[code].form(count)) or forms["other"]
     else:
         said = one if count == 1 else other
-    return said.format_map({"count": count, **values})
+    return said.format_map({"count": number(count), **values})
+
+
+def number(count: int) -> str:
+    """Return a number with its thousands apart, as the language of the moment does it."""
+    return f"{count:,}".replace(",", LANGUAGES[_spoken.get()].thousands)
 
 
 @contextmanager

@@ -103,7 +103,7 @@ async def _act(turn: Turn, ctx: TurnContext, lane: str) -> tuple[Reply, Effect]:
     pressed = turn.event.pressed
     if pressed is not None and pressed.refusal:
         ctx.journal.note("press", result=pressed.refusal)
-        return _ended(msgspec.structs.replace(refused(pressed.refusal), is_passing=True))
+        return _ended(msgspec.structs.replace(refused(say(pressed.refusal)), is_passing=True))
     written = ctx.services.commands.read(turn.event.text)
     if written is None and turn.event.reaction is not None:
         return await take_feedback(turn, ctx, turn.event.reaction), Effect(text="")

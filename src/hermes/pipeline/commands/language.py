@@ -5,7 +5,7 @@ from hermes.message.parts import TextPart
 from hermes.message.reply import Reply
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.turn import Turn
-from hermes.pipeline.words import speak_as
+from hermes.pipeline.words import speak_with
 from hermes.texts.languages import LANGUAGES, language_of
 from hermes.texts.say import say, shipped, spoken
 
@@ -23,7 +23,8 @@ async def choose_language(turn: Turn, ctx: TurnContext, argument: str) -> Reply:
         return Reply(parts=(TextPart(text),), outcome=Outcome.REFUSED)
     await ctx.services.store.people.set_language(turn.person_id, code)
     ctx.journal.note("language", language=code or _AUTO)
-    speak_as(code, turn.event, ctx.services.settings)
+    person = await ctx.services.store.people.get(turn.person_id)
+    speak_with(person, turn.event, ctx.services.settings)
     if not code:
         return _said(
             say("I speak the language of your app again, if it tells me which one that is.")

@@ -24,7 +24,7 @@ async def tell_memory(turn: Turn, ctx: TurnContext, argument: str) -> str:
         return (
             say("Forgotten.")
             if gone
-            else say("I know nothing under {strip}.", strip=repr(key.strip()[:50]))
+            else say("I know nothing under {key}.", key=repr(key.strip()[:50]))
         )
     if argument:
         return say("Say /memory to see what I know of you, or /memory forget KEY.")
@@ -35,4 +35,6 @@ async def tell_memory(turn: Turn, ctx: TurnContext, argument: str) -> str:
         return say("I know nothing of you yet.")
     lines = [f"{fact.key}: {fact.value}" for fact in known[:_MOST_SHOWN]]
     more = len(known) - len(lines)
-    return "\n".join((*lines, *([f"and {more} more"] if more else []), *insights, say(_USE)))
+    return "\n".join(
+        (*lines, *([say("and {count} more", count=more)] if more else []), *insights, say(_USE))
+    )

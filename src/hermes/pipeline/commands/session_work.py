@@ -10,11 +10,11 @@ from hermes.pipeline.services import Services, TurnContext
 from hermes.pipeline.targets import target_of
 from hermes.pipeline.turn import Turn
 from hermes.ports.turns import LaneView, MessageRecord
-from hermes.texts.say import say, words
+from hermes.texts.say import say, say_count, words
 
 _MOST_SHOWN = 10
 _SHOWN_CHARS = 80
-_NO_PLACE = words("This session waits for a free place to answer {}.")
+_NO_PLACE = words("This session waits for a free place to answer {message}.")
 _REST_STOPPED = words("Stopped. The rest of the reply is not sent.")
 _UNDER_WAY = (MessageState.RUNNING, MessageState.PARKED)
 
@@ -44,9 +44,10 @@ async def stop(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
         text = say("Stopped. Your next message starts a new conversation.")
         effect = msgspec.structs.replace(effect, text=text, reset_lane=lane, end_reason="stopped")
     if tasks and not is_all:
-        left = say(
-            "{tasks} left alone; /stop all stops everything.",
-            tasks=_count(len(tasks), "background task"),
+        left = say_count(
+            "{count} background task left alone; /stop all stops everything.",
+            "{count} background tasks left alone; /stop all stops everything.",
+            len(tasks),
         )
         other = effect.text_if_sending and f"{effect.text_if_sending} {left}"
         effect = msgspec.structs.replace(
@@ -71,17 +72,23 @@ async def status(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
     running = _running(view)
     waiting = None if running else await _without_place(view, ctx.services)
     said = (await ctx.services.store.sessions.usage(lane)).turns
-    lines = [_doing(view, running, said) if waiting is None else say(_NO_PLACE).format(waiting)]
+    lines = [_doing(view, running, said) if waiting is None else say(_NO_PLACE, message=waiting)]
     behind = len(await ctx.services.store.turns.waiting(lane))
     if behind:
-        lines.append(say("{behind} waiting; /queue shows them.", behind=_count(behind, "message")))
+        lines.append(
+            say_count(
+                "{count} message waiting; /queue shows them.",
+                "{count} messages waiting; /queue shows them.",
+                behind,
+            )
+        )
     choices = view.choices
     if choices.model is not None:
-        lines.append(f"Model: {choices.model}.")
+        lines.append(say("Model: {model}.", model=choices.model))
     if choices.reasoning is not None:
-        lines.append(f"Reasoning: {choices.reasoning}.")
+        lines.append(say("Reasoning: {effort}.", effort=choices.reasoning))
     tasks = [
-        say("In the background: {one}", one=_task(one))
+        say("In the background: {task}", task=_task(one))
         for one in await tasks_of(ctx.services, lane)
     ]
     return Effect(text="\n".join((" ".join(lines), *tasks)))
@@ -94,11 +101,13 @@ async def queue(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
     if not waiting:
         return Effect(text=say("Nothing is waiting. /queue TEXT queues a message until I am done."))
     shown = [
-        f"{number}. {record.event.text[:_SHOWN_CHARS] if record.event else '(erased)'}"
+        f"{number}. {record.event.text[:_SHOWN_CHARS] if record.event else say('(erased)')}"
         for number, record in enumerate(waiting[:_MOST_SHOWN], start=1)
     ]
     more = len(waiting) - len(shown)
-    return Effect(text="\n".join((*shown, *([f"and {more} more"] if more else []))))
+    return Effect(
+        text="\n".join((*shown, *([say("and {count} more", count=more)] if more else [])))
+    )
 
 
 async def steer(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
@@ -117,9 +126,10 @@ def _left(tasks: tuple[MessageRecord, ...], running: str | None) -> list[Message
 
 
 def _task(record: MessageRecord) -> str:
-    what = "(erased)" if record.event is None else title_of(record.event.text)
-    waits = say(" (waits for your decision)") if record.state is MessageState.PARKED else ""
-    return what + waits
+    what = say("(erased)") if record.event is None else title_of(record.event.text)
+    if record.state is MessageState.PARKED:
+        return say("{task} (waits for your decision)", task=what)
+    return what
 
 
 def _running(view: LaneView) -> str | None:
@@ -143,19 +153,24 @@ async def _without_place(view: LaneView, services: Services) -> str | None:
 
 
 def _doing(view: LaneView, running: str | None, said: int) -> str:
-    messages = _count(said, "message")
     if running is None:
-        return say("This session is idle; {messages} answered since it began.", messages=messages)
-    state = (
-        say("waiting for your decision on") if view.waiting_on is not None else say("working on")
+        return say_count(
+            "This session is idle; {count} message answered since it began.",
+            "This session is idle; {count} messages answered since it began.",
+            said,
+        )
+    if view.waiting_on is not None:
+        return say_count(
+            "This session is waiting for your decision on {message}; {count} message answered "
+            "since it began.",
+            "This session is waiting for your decision on {message}; {count} messages answered "
+            "since it began.",
+            said,
+            message=running,
+        )
+    return say_count(
+        "This session is working on {message}; {count} message answered since it began.",
+        "This session is working on {message}; {count} messages answered since it began.",
+        said,
+        message=running,
     )
-    return say(
-        "This session is {state} {running}; {messages} answered since it began.",
-        state=state,
-        running=running,
-        messages=messages,
-    )
-
-
-def _count(number: int, one: str) -> str:
-    return f"{number} {one if number == 1 else one + 's'}"
