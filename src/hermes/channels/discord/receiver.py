@@ -16,6 +16,7 @@ from hermes.channel_kit.bounded_map import BoundedMap
 from hermes.channel_kit.events import raw_of
 from hermes.channel_kit.intake import Intake
 from hermes.channel_kit.keys import unpacked_key
+from hermes.channel_kit.late_proof import tell_arrived
 from hermes.channel_kit.lifeline import Lifeline
 from hermes.channel_kit.opcode_gateway import GatewayFrame
 from hermes.channel_kit.socket_wire import SocketFrame
@@ -43,7 +44,7 @@ from hermes.channels.discord.wire import (
 from hermes.errors import BadRequest, DeliveryError, DeliveryRejected, HermesError
 from hermes.http.json_body import json_response
 from hermes.message.event import MessageEvent, ReplyHandle
-from hermes.ports.channel import Accept, ArrivedDelivery, HttpRequest, HttpResponse
+from hermes.ports.channel import Accept, HttpRequest, HttpResponse
 from hermes.ports.channel_setup import ChannelSetup
 
 _MOST_CHANNELS: Final = 10_000
@@ -83,12 +84,9 @@ class GatewayReceiver:
         return frozenset(self._happen)
 
     async def take(self, frame: SocketFrame) -> bool:
-        """Handle an event of the gateway; one that cannot be read never will be."""
-        try:
-            found = decode(frame.payload, GatewayFrame, platform=PLATFORM)
-            await self._happen[found.t or ""](bytes(found.d), frame.id)
-        except BadRequest as error:
-            _log.warning("discord.event_unreadable", problem=str(error)[:200])
+        """Handle an event of the gateway."""
+        found = decode(frame.payload, GatewayFrame, platform=PLATFORM)
+        await self._happen[found.t or ""](bytes(found.d), frame.id)
         return True
 
     async def _written(self, data: bytes, _name: str) -> None:
@@ -107,8 +105,8 @@ class GatewayReceiver:
     async def _arrived(self, message: WireMessage) -> None:
         """Tell that a message of ours has arrived; its nonce is the key under which it was sent."""
         key = unpacked_key(message.nonce) if isinstance(message.nonce, str) else None
-        if key is not None and self._setup.arrived is not None:
-            await self._setup.arrived(ArrivedDelivery(key=key, platform_message_id=message.id))
+        if key is not None:
+            await tell_arrived(self._setup, key, message_id=message.id)
 
     async def _reaction(self, data: bytes, name: str, *, is_removed: bool) -> None:
         found = decode(data, WireReaction, platform=PLATFORM)
