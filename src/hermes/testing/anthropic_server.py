@@ -6,7 +6,6 @@ standard input closes.
 
 import argparse
 import asyncio
-import os
 
 import msgspec
 
@@ -71,9 +70,7 @@ class AnthropicServer(TurnServer):
         key: str | None = None,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
-        super().__init__(sleep=sleep)
-        self._script = script
-        self._key = key
+        super().__init__(script, key=key, sleep=sleep)
         self.invocations: list[Invocation] = []
 
     def refuse(self, text: str) -> bytes:
@@ -117,7 +114,7 @@ class AnthropicServer(TurnServer):
         shown = headers.get("x-api-key") or bearer
         if not shown:
             raise Refusal(401, "x-api-key header is required")
-        if self._key is not None and shown != self._key:
+        if self.key is not None and shown != self.key:
             raise Refusal(401, f"invalid x-api-key: {shown}")
         is_oauth = "x-api-key" not in headers and not bearer.startswith("sk-ant-api")
         if is_oauth and _OAUTH_BETA not in headers.get("anthropic-beta", "").split(","):
@@ -125,20 +122,15 @@ class AnthropicServer(TurnServer):
 
     def invoke(self, request: MessagesRequest, headers: Headers, *, body: bytes) -> frames.Answer:
         """Count the call and return its answer."""
-        seen = seen_in(request)
-        number = len(self.invocations) + 1
-        turn = self._script(seen, number)
-        self.invocations.append(Invocation(number, request, headers, body))
+        turn = self.next_turn(seen_in(request))
+        self.invocations.append(Invocation(self.calls, request, headers, body))
         words = sum(text_of(message.content).count(" ") + 1 for message in request.messages)
         return frames.Answer(
             turn=turn,
-            id=f"msg_{number}",
+            id=f"msg_{self.calls}",
             model=request.model,
             tokens_in=turn.tokens_in if turn.tokens_in is not None else words,
-            tools=tuple(
-                (f"toolu_{os.getpid()}_{number}_{index}", tool.name, tool.arguments)
-                for index, tool in enumerate(turn.tools)
-            ),
+            tools=self.tool_calls(turn, "toolu"),
         )
 
 

@@ -4,7 +4,6 @@ It serves streamed `/v1/responses` calls, returns sealed reasoning if requested,
 request for tests.
 """
 
-import asyncio
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,7 +18,7 @@ from hermes.testing.model_script import (
 )
 from hermes.testing.responses_shape import InputText, Item, ResponsesRequest, ShapeError
 from hermes.testing.responses_shape import read_request as read
-from hermes.testing.scripted_http import ReceivedRequest, Sleep
+from hermes.testing.scripted_http import ReceivedRequest
 from hermes.testing.turn_server import TurnFrames, TurnServer, chunk, whole
 
 _encode = msgspec.json.encode
@@ -42,17 +41,8 @@ def seen_in(request: ResponsesRequest) -> SeenConversation:
 class ResponsesServer(TurnServer):
     """The server; used in a test as `async with ResponsesServer() as server`."""
 
-    def __init__(
-        self,
-        script: Script = answer_by_text,
-        *,
-        key: str | None = None,
-        sleep: Sleep = asyncio.sleep,
-    ) -> None:
-        super().__init__(sleep=sleep)
-        self._script = script
-        self._authorization = None if key is None else f"Bearer {key}"
-        self._calls = 0
+    def __init__(self, script: Script = answer_by_text, *, key: str | None = None) -> None:
+        super().__init__(script, key=key)
         self.requests: list[ReceivedRequest] = []
 
     @property
@@ -69,17 +59,16 @@ class ResponsesServer(TurnServer):
         self.requests.append(call)
         if call.path != "/v1/responses" or call.method != "POST":
             return _refused(404, f"Invalid URL ({call.path})")
-        if self._authorization and call.headers.get("authorization") != self._authorization:
+        if self.is_refused(call):
             return _refused(401, "Incorrect API key provided.")
         try:
             request = read(call.body)
         except ShapeError as error:
             return _refused(400, str(error))
-        self._calls += 1
-        turn = self._script(seen_in(request), self._calls)
+        turn = self.next_turn(seen_in(request))
         if turn.fault == "status":
             return TurnFrames(turn, _refused(turn.status, f"scripted failure {turn.status}"))
-        answer = _Answer(request, turn, number=self._calls)
+        answer = _Answer(request, turn, number=self.calls)
         return TurnFrames(turn, b"", answer.opening(), answer.pieces(), answer.closing())
 
 

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
-from aiohttp import web
 
 from hermes.ports.channel import HttpRequest
 from hermes.ports.clock import Clock
@@ -246,11 +245,6 @@ class MetaStandIn(Site):
         digest = hashlib.sha256(file.data or b"").hexdigest()
         known = {"mime_type": file.mime, "sha256": digest, "file_size": file.size, "id": file.id}
         return {"messaging_product": "whatsapp", "url": url, **known}
-
-    def on_download(self, call: SiteCall) -> web.Response:
-        """Return the bytes of a file."""
-        file = self.town.find_file(call["file"])
-        return web.Response(body=file.data, content_type=file.mime)
 
 
 def as_read(text: str) -> str:
