@@ -26,6 +26,7 @@ EPILOG = examples(
     "hermes why m_0k3v9c2h6l1g",
     "hermes why 2h6l1g   (four letters of its beginning or end are enough)",
     "hermes why r_0k3v9c2h6l1g   (a refused message)",
+    "hermes why o_0k3v9c2h6l1g   (what `hermes send` has sent, or the message of a reply)",
     "hermes why v_0k3v9c2h6l1g   (a call of /v1)",
     "hermes why my-own-id --text",
     "hermes why m_0k3v9c2h6l1g --json",
@@ -37,7 +38,7 @@ def command(
         str,
         typer.Argument(
             metavar="ID",
-            help="The id of a message, a refusal or a call, or its beginning or end; or the "
+            help="The id of a message, a refusal, a delivery or a call, or its beginning or end; or the "
             "sender's own id of a message.",
         ),
     ],
@@ -52,7 +53,7 @@ def command(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Explain a message or a call: sender, model and why, cost, and where the reply went."""
+    """Explain a message, a delivery or a call: sender, model and why, cost, and where the reply went."""
     report = _report(name, home, text=text)
     print_report(report, _print, as_json=as_json)
 

@@ -18,6 +18,7 @@ from hermes.control.why_answer import (
     is_pulled,
     no_hold,
     refusal_answer,
+    sent_answer,
     waiting_for,
 )
 from hermes.control.why_call import (
@@ -42,9 +43,10 @@ from hermes.control.why_tools import (
 )
 from hermes.errors import NotFound
 from hermes.message.outcome import DeliveryState, MessageState, Outcome
+from hermes.message.parts import text_of
 from hermes.message.reply import Usage
 from hermes.ports.approvals import DENIED_APPROVAL, WAITS_FOR_APPROVAL
-from hermes.ports.ids import whole_id
+from hermes.ports.ids import IdKind, whole_id
 from hermes.ports.inbox import RefusedMessage
 from hermes.ports.outbox import DeliveryRecord
 from hermes.ports.steps import PaidBy, Step, TimelineEvent
@@ -53,6 +55,7 @@ from hermes.ports.timeline import Timeline
 from hermes.ports.turns import COMPACTED_HISTORY, MessageRecord
 
 _ROUTED = "routed"
+_KINDS: tuple[IdKind, ...] = ("message", "refusal", "delivery", "call")
 _APPROVAL_EVENTS = {
     WAITS_FOR_APPROVAL: "waited for approval",
     DENIED_APPROVAL: "denied approval",
@@ -60,7 +63,7 @@ _APPROVAL_EVENTS = {
 
 
 class WhyAsk(msgspec.Struct, frozen=True, kw_only=True):
-    """A message, a refusal or a call of `/v1`, by its id or its sender's id for it."""
+    """A message, a refusal, a delivery or a call of `/v1`, by its id or its sender's id for it."""
 
     id: str
 
@@ -153,7 +156,7 @@ class WhyText(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class WhyReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The whole story of one message, refusal or call; `answer` is the short one.
+    """The whole story of one message, refusal, delivery or call; `answer` is the short one.
 
     `deployment` names the key or address that answered, if the provider has several. `usage` is what
     the person's answer took, `platform_usage` what the platform paid beside it. `branch` is what the
@@ -161,7 +164,7 @@ class WhyReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """
 
     asked: str
-    kind: Literal["message", "refusal", "call"]
+    kind: Literal["message", "refusal", "delivery", "call"]
     id: str
     answer: str
     platform: str
@@ -211,20 +214,20 @@ async def explain(
     hold: Hold = no_hold,
     lists_ids: bool = False,
 ) -> WhyReport:
-    """Return the story of a message by its id or its sender's id for it, of a refusal or a call.
+    """Return the story of a message by its id or its sender's id for it, of a refusal, delivery or call.
 
     `hold` says how the channels of a running gateway stand. Where a part of an id fits several, the
     error names them only if it `lists_ids`: viewers cannot list messages.
     """
     timeline = await store.timeline(name) or await store.timeline(call_id_of(name))
     if timeline is None:
-        whole = await whole_id(store.ids, name, "message", "refusal", "call", is_listed=lists_ids)
+        whole = await whole_id(store.ids, name, *_KINDS, is_listed=lists_ids)
         timeline = None if whole is None else await store.timeline(whole)
         name = whole or name
     if timeline is None:
         raise NotFound(
             f"No message is known as {name!r}. Expected a message id (m_...), a refusal id (r_...), "
-            "the id of a call of /v1 (v_..., resp_v_..., chatcmpl-v_..., cmpl-v_..., msg_v_...), at "
+            "a delivery id (o_..., as `hermes send` prints it), the id of a call of /v1 (v_..., resp_v_..., chatcmpl-v_..., cmpl-v_..., msg_v_...), at "
             "least four letters of the beginning or end of one, or the sender's own id of a message. "
             "Finished messages "
             "and calls are kept for store.retention_days, refusals up to inbox.refusals_kept; input "
@@ -239,13 +242,13 @@ async def explain(
             asked=name,
             now=now,
             show=include_text,
-            holds={
-                name: await hold(name)
-                for name in {row.target.platform for row in timeline.deliveries}
-            },
+            holds=await _holds(timeline, hold),
         )
     if timeline.refusal is not None:
         return _of_refusal(timeline.refusal, asked=name, include_text=include_text)
+    if timeline.deliveries:
+        holds = await _holds(timeline, hold)
+        return _of_send(timeline, asked=name, now=now, show=include_text, holds=holds)
     call = next((event for event in timeline.events if event.kind == CALL), None)
     if call is not None:
         return await _of_call(store, call, asked=name, now=now)
@@ -321,6 +324,30 @@ def _of_refusal(refusal: RefusedMessage, *, asked: str, include_text: bool) -> W
         lines=(WhyLine(at=refusal.at, after_s=0.0, what="refused", data={"code": refusal.code}),),
         refusal=_refusal(refusal),
         text=WhyText(message=None, reply=None) if include_text else None,
+    )
+
+
+async def _holds(timeline: Timeline, hold: Hold) -> Holds:
+    platforms = {row.target.platform for row in timeline.deliveries}
+    return {name: await hold(name) for name in platforms}
+
+
+def _of_send(timeline: Timeline, *, asked: str, now: float, show: bool, holds: Holds) -> WhyReport:
+    """Return the story of what an operator or a job has sent, in answer to no message."""
+    row = timeline.deliveries[0]
+    said = [(row.created_at, "written", {"purpose": row.purpose}), *send_lines(row)]
+    return WhyReport(
+        asked=asked,
+        kind="delivery",
+        id=row.id,
+        answer=sent_answer(timeline, now=now, holds=holds),
+        platform=row.target.platform,
+        person_id=row.person_id or None,
+        accepted_at=row.created_at,
+        done_at=row.ended_at,
+        deliveries=tuple(_delivery(one, now=now, holds=holds) for one in timeline.deliveries),
+        lines=_told_lines(said, start=row.created_at),
+        text=WhyText(message=None, reply=text_of(row.parts or ())) if show else None,
     )
 
 
@@ -468,6 +495,13 @@ def _lines(message: MessageRecord, timeline: Timeline) -> tuple[WhyLine, ...]:
     has_ended = any(event.kind == "ended" for event in timeline.events)
     if message.done_at is not None and not has_ended:
         told.append((message.done_at, str(message.outcome or "done"), {}))
+    return _told_lines(told, start=start)
+
+
+def _told_lines(
+    told: list[tuple[float, str, dict[str, Any]]], *, start: float
+) -> tuple[WhyLine, ...]:
+    """Return what happened in the order of time."""
     told.sort(key=lambda line: line[0])
     ends: list[float | None] = [at for at, _, _ in told[1:]]
     return tuple(

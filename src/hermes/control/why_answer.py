@@ -79,6 +79,13 @@ def refusal_answer(refusal: RefusedMessage) -> str:
     return f"{text} and nothing was charged."
 
 
+def sent_answer(timeline: Timeline, *, now: float, holds: Holds = NO_HOLDS) -> str:
+    """Return one sentence about what was sent in answer to no message."""
+    told = _outgoing(timeline, now=now, holds=holds, what="the message")
+    when = clock_time(timeline.deliveries[0].created_at)
+    return f"Sent in answer to no message, written at {when}; {'; '.join(told)}."
+
+
 async def waiting_for(
     store: Store, timeline: Timeline, *, now: float, holds: Holds = NO_HOLDS
 ) -> str | None:
@@ -204,7 +211,9 @@ def _money(timeline: Timeline) -> str:
     return f"{_credits(captured)} captured" if captured else "nothing was charged"
 
 
-def _outgoing(timeline: Timeline, *, now: float, holds: Holds) -> list[str]:
+def _outgoing(
+    timeline: Timeline, *, now: float, holds: Holds, what: str = "the reply"
+) -> list[str]:
     if not timeline.deliveries:
         return ["no reply was sent"]
     told = []
@@ -214,7 +223,7 @@ def _outgoing(timeline: Timeline, *, now: float, holds: Holds) -> list[str]:
             how = how.removeprefix("sent").lstrip(" ,")
             told.append(f"delivered to {row.target.platform}" + (f" ({how})" if how else ""))
         else:
-            told.append(f"the reply to {row.target.platform} is {how}")
+            told.append(f"{what} to {row.target.platform} is {how}")
     return list(dict.fromkeys(told))
 
 

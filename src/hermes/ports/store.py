@@ -270,9 +270,10 @@ class Store(Protocol):
         ...
 
     async def timeline(self, name: str) -> Timeline | None:
-        """Return everything known of a message, a refusal or a call, by its id.
+        """Return everything known of a message, a refusal, a delivery or a call, by its id.
 
-        A message is found by its external id too; of a call there are only events.
+        A message is found by its external id and by that of a reply, too; of a call there are only
+        events, and of what was sent without a message only its delivery.
         """
         ...
 

@@ -166,9 +166,10 @@ class SqlStore:
         return self._engine.sealer.digest(content)
 
     async def timeline(self, name: str) -> Timeline | None:
-        """Return everything known about a message, a refusal or a call, by its id.
+        """Return everything known about a message, a refusal, a delivery or a call, by its id.
 
-        A message is also found by its external id; a call has only events.
+        A message is also found by its external id, and by the id of a reply to it; a call has only
+        events, and what was sent without a message only its delivery.
         """
         message = await self._find(name)
         refusal = await self._refusal(name)
@@ -176,14 +177,15 @@ class SqlStore:
             message = await self.inbox.get(refusal.message_id)
         known = message.id if message is not None else ""
         events = await self._events(known or name)
-        if message is None and refusal is None and not events:
+        deliveries = await self.outbox.of_message(known or name)
+        if message is None and refusal is None and not events and not deliveries:
             return None
         return Timeline(
             message=message,
             result=await self.inbox.result(known),
             steps=await self.turns.steps(known),
             events=events,
-            deliveries=await self.outbox.of_message(known),
+            deliveries=deliveries,
             ledger=await self._ledger(known),
             interaction=await self._interaction(known),
             refusal=refusal,
@@ -194,7 +196,8 @@ class SqlStore:
         if message is not None:
             return message
         row = await self._engine.reads.row(_INBOX["by_external"], name)
-        return None if row is None else await self.inbox.get(str(row[0]))
+        known = await self.outbox.message_of(name) if row is None else str(row[0])
+        return None if known is None else await self.inbox.get(known)
 
     async def _refusal(self, name: str) -> RefusedMessage | None:
         row = await self._engine.reads.row(_INBOX["refusal"], name)

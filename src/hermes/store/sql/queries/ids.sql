@@ -20,6 +20,17 @@ SELECT id FROM (
     WHERE substr(id, -length(?1)) = ?1
 ) ORDER BY id DESC LIMIT ?2;
 
+-- name: delivery
+-- Deliveries, in the same way.
+SELECT id FROM (
+    SELECT id FROM (
+        SELECT id FROM outbox WHERE id >= ?1 AND id < ?1 || '~' ORDER BY id DESC LIMIT ?2
+    )
+    UNION
+    SELECT id FROM (SELECT id FROM outbox ORDER BY id DESC LIMIT ?3)
+    WHERE substr(id, -length(?1)) = ?1
+) ORDER BY id DESC LIMIT ?2;
+
 -- name: call
 -- Calls of /v1 among the newest.
 SELECT message_id FROM (
