@@ -204,7 +204,7 @@ async def test_who_wants_the_configured_models_hears_that_there_are_none(tmp_pat
 
 @pytest.mark.req("W9")
 @pytest.mark.parametrize(
-    ("name", "guess"), [("nonsense", ""), ("telegrm", "did you mean telegram? "), ("rest", "")]
+    ("name", "guess"), [("nonsense", ""), ("telegrm", " (did you mean telegram?)"), ("rest", "")]
 )
 async def test_a_platform_that_is_not_there_is_an_error(
     tmp_path: Path, name: str, guess: str
@@ -217,6 +217,6 @@ async def test_a_platform_that_is_not_there_is_an_error(
 
     assert (process.returncode, told.decode()) == (
         1,
-        f"hermes: there is no platform {name!r} to try: {guess}"
+        f"hermes: there is no platform {name!r} to try{guess}: "
         "expected one of discord, email, instagram, irc, matrix, messenger, qq, slack, sms, telegram, webhook, whatsapp\n",
     )
