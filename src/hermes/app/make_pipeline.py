@@ -298,8 +298,9 @@ def make_services(
 
 
 def _chat_features(base: CoreBase) -> ChatFeatures:
-    push = base.push
-    return ChatFeatures(_buttons(base.given.channels), push.marks.show, push.chat_infos.get)
+    push, channels = base.push, base.given.channels
+    personal = frozenset(name for name, one in channels.items() if one.capabilities.personal_ids)
+    return ChatFeatures(_buttons(channels), push.marks.show, push.chat_infos.get, personal)
 
 
 def _put_child(entrance: InboundParts) -> PutChild:

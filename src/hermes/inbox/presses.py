@@ -23,7 +23,7 @@ from hermes.sessions.commands import CommandBook
 from hermes.tools.approvers import check_approver
 
 _APPROVAL = "a_"
-_GONE = "These buttons are not good any more. Please write instead."
+_GONE = "These buttons no longer work. Please write instead."
 _LATE = "That came too late: the time for an answer is over."
 _AGAIN = "That was answered already."
 _OTHERS = "Only the person who was asked may press this."

@@ -176,7 +176,7 @@ class Reception:
     async def refuse(self, platform: str, user_id: str) -> str:
         """Make the code of somebody who waits worthless; return what happened."""
         if await self._pairing.deny(platform, user_id):
-            return f"{platform}:{user_id} is refused: the code is not good any more."
+            return f"{platform}:{user_id} is refused: the code is no longer valid."
         return f"{platform}:{user_id[:80]} does not wait to be let in."
 
     async def whoami(self, source: Source, person_id: str) -> str:

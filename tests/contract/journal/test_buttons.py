@@ -148,7 +148,7 @@ async def test_a_press_from_another_chat_or_of_an_unknown_value_does_nothing(
         for one in pressed:
             assert await reply_to(rig, one) == (
                 "refused",
-                "These buttons are not good any more. Please write instead.",
+                "These buttons no longer work. Please write instead.",
             )
         assert tool.runs == 0
 

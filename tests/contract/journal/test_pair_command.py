@@ -75,7 +75,7 @@ async def test_an_admin_refuses_and_wrong_words_do_nothing(tmp_path: Path) -> No
         assert await say("/pair push nonsense") == "'nonsense' is not a pairing code."
         assert "Nobody on push waits" in await say("/pair push AAAA-AAAA")
         assert await say("/pair deny push:eve") == (
-            "push:eve is refused: the code is not good any more."
+            "push:eve is refused: the code is no longer valid."
         )
         assert await say("/pair deny push:eve") == "push:eve does not wait to be let in."
 

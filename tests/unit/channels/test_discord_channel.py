@@ -24,6 +24,7 @@ from hermes.errors import (
 from hermes.message.event import PressedChoice, Reaction, ReplyHandle
 from hermes.message.parts import Choice, ChoicesPart, FilePart, ImagePart, Media
 from hermes.ports.channel import ArrivedDelivery, ChatInfo, ReactionName
+from hermes.ports.clock import SystemClock
 from hermes.ports.directory import ChatEntry
 from hermes.testing.discord.platform import BOT_USER, GUILD
 from hermes.testing.stand_in import Fault, File, PersonMessage
@@ -197,6 +198,7 @@ async def test_a_private_command_is_answered_to_its_person_alone(
     await until(lambda: rig.discord.answers[token] is not None)
     (event,) = rig.inbox.events
     assert event.handle is not None
+    assert event.handle.until == pytest.approx(SystemClock().now() + 900, abs=30)
 
     await channel.send(rig.delivery("first", handle=event.handle))
     await channel.send(rig.delivery("first", handle=event.handle))

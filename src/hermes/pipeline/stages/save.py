@@ -1,6 +1,6 @@
 """Stage: ends a turn in one transaction, then notifies the watchers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Protocol
 
 import msgspec
@@ -35,6 +35,7 @@ from hermes.pipeline.needs import (
     HasOutbox,
     HasSettings,
     HasWatch,
+    KnowsIds,
     Sleep,
     StageContext,
     TimelineWriter,
@@ -112,7 +113,7 @@ class HasRooms(Protocol):
     def room_of(self, candidate: Candidate, person_id: str, /) -> int | None: ...
 
 
-class SaveServices(HasSettings, HasClock, HasOutbox, HasWatch, Protocol):
+class SaveServices(HasSettings, HasClock, HasOutbox, HasWatch, KnowsIds, Protocol):
     """What `save` uses: the store, and the observers of the end."""
 
     @property
@@ -190,7 +191,7 @@ def build_commit(turn: Turn, reply: Reply, ctx: _Context) -> Commit:
         platform_usage=turn.platform_usage.plus(reply.platform_usage),
         model=reply.model or turn.model,
     )
-    entries, reply_entry = _entries(turn, reply)
+    entries, reply_entry = _entries(turn, reply, ctx.services.personal_ids)
     result = TurnResult(
         text=reply.text,
         usage=turn.usage,
@@ -259,9 +260,11 @@ def _links(turn: Turn, ctx: _Context) -> tuple[Link, ...]:
     return note_tool(turn, call.id, stopped).links
 
 
-def _entries(turn: Turn, reply: Reply) -> tuple[tuple[TranscriptEntry, ...], int | None]:
+def _entries(
+    turn: Turn, reply: Reply, personal_ids: Collection[str]
+) -> tuple[tuple[TranscriptEntry, ...], int | None]:
     """Return the transcript's new entries, and which of them is the reply."""
-    opening = _opening(turn, reply)
+    opening = _opening(turn, reply, personal_ids)
     if opening is None:
         return (), None
     entries = (*opening, *_used(turn, reply), *_unanswered(turn))
@@ -277,23 +280,25 @@ def _entries(turn: Turn, reply: Reply) -> tuple[tuple[TranscriptEntry, ...], int
     return entries, None
 
 
-def _opening(turn: Turn, reply: Reply) -> tuple[TranscriptEntry, ...] | None:
+def _opening(
+    turn: Turn, reply: Reply, personal_ids: Collection[str]
+) -> tuple[TranscriptEntry, ...] | None:
     """Return what a turn's entries begin with, or None if it leaves none."""
     if reply.outcome in (Outcome.EXPIRED, Outcome.REFUSED):
         return None
     if turn.retry is None:
-        return None if turn.user is None else (TranscriptEntry(_asked(turn, reply)),)
+        return None if turn.user is None else (TranscriptEntry(_asked(turn, reply, personal_ids)),)
     # Without another answer, the one that is there stands.
     is_better = reply.outcome is Outcome.INTERRUPTED or (reply.earned and is_answered(turn))
     return () if is_better else None
 
 
-def _asked(turn: Turn, reply: Reply) -> ChatMessage:
+def _asked(turn: Turn, reply: Reply, personal_ids: Collection[str]) -> ChatMessage:
     """Return the turn's own message; messages that it did not use get their own turns."""
     assert turn.user is not None
     user = turn.user
     if turn.own is not None and not has_used_joined(turn, reply):
-        user = ChatMessage("user", said_parts(turn.own))
+        user = ChatMessage("user", said_parts(turn.own, personal_ids))
     if reply.outcome is Outcome.FAILED and not has_answer(turn) and not turn.calls:
         # Later prompts need not repeat it; people still find it.
         return ChatMessage("user", (*user.parts, UNANSWERED))
