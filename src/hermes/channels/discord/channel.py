@@ -164,8 +164,7 @@ class DiscordChannel:
         """Put a reaction on a message, in place of the bot's one before; a command is no message."""
         if not platform_message_id.isdecimal():
             return
-        channel = channel_of(target)
-        at = partial(reaction_path, channel, platform_message_id)
+        at = partial(reaction_path, target, platform_message_id)
         await self._reactions.replace(
             platform_message_id,
             name,

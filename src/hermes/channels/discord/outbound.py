@@ -60,10 +60,10 @@ def edited_body(content: str) -> Json:
     return {"content": content, "allowed_mentions": QUIET, "components": []}
 
 
-def reaction_path(channel: str, message_id: str, emoji: str) -> str:
+def reaction_path(target: Target, message_id: str, emoji: str) -> str:
     """Return where the bot's own reaction to a message is."""
     name = quote(emoji, safe="")
-    return f"/channels/{channel}/messages/{message_id}/reactions/{name}/@me"
+    return f"/channels/{channel_of(target)}/messages/{message_id}/reactions/{name}/@me"
 
 
 def entries_of(channels: Iterable[WireChannel], *, platform: str, guild: str) -> list[ChatEntry]:
