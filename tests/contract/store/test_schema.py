@@ -33,6 +33,7 @@ TOPICS = (
     "feed",
     "fleet",
     "graph",
+    "hiding",
     "ids",
     "inbox",
     "interactions",
