@@ -33,7 +33,7 @@ TOPICS = (
     "feed",
     "fleet",
     "graph",
-    "hiding",
+    "hidden_ids",
     "ids",
     "inbox",
     "interactions",

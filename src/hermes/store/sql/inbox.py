@@ -22,7 +22,7 @@ from hermes.ports.steps import TimelineEvent
 from hermes.ports.turns import LaneView, MessageRecord, TurnResult
 from hermes.store.sql.engine import Engine, decode_event, encode, read_choices
 from hermes.store.sql.group_context import count_bots, keep_overheard, take_missed
-from hermes.store.sql.hiding import hidden_external
+from hermes.store.sql.hidden_ids import hidden_external
 from hermes.store.sql.newcomers import find_or_add_person
 from hermes.store.sql.offers import use_offer
 from hermes.store.sql.places import event_place, result_place

@@ -13,7 +13,7 @@ from hermes.store.sql.directory import forget_chats
 from hermes.store.sql.engine import Engine
 from hermes.store.sql.facts import erase_memory
 from hermes.store.sql.group_context import forget_overheard
-from hermes.store.sql.hiding import hide_person, names_somebody
+from hermes.store.sql.hidden_ids import hide_person, names_somebody
 from hermes.store.sql.ids import SqlIds
 from hermes.store.sql.queries import load
 from hermes.store.sql.responses import erase_responses
@@ -25,7 +25,7 @@ from hermes.store.sql.wallet import forget_code
 _SQL = load("people")
 _ACCESS = load("access")
 _ANSWERS = load("answers")
-_HIDING = load("hiding")
+_HIDING = load("hidden_ids")
 _USERS = load("users")
 _CHECKED_KEPT = 1_000
 _MOST_KNOWN = 200

@@ -30,7 +30,7 @@ from hermes.store.sql.queries import load
 from hermes.store.sql.seal import Sealer
 from hermes.store.sql.tx import Row, Tx
 
-_SQL = load("hiding")
+_SQL = load("hidden_ids")
 # A shorter id may be part of any other text; such an id says nothing without its platform.
 _SHORTEST_ALONE = 5
 _COLONS = 4
