@@ -73,6 +73,7 @@ WITHOUT_CONVERSATION = frozenset(
         "store.finish_dream",
         "store.delete_response",
         "store.forget_answers",
+        "store.hide",
         "store.forget_responses",
         "store.keep_directory",
         "store.keep_vectors",

@@ -380,6 +380,7 @@ async def _fill(folder: Path, seed: int) -> None:
     await answer(store, "learnt", user="eve", clock=clock, job=job)
     await fleet_units.prepare_nodes(store, clock)
     await people_units.prepare_people(store, clock)
+    await people_units.prepare_erased(store, clock)
     await question_units.prepare_question(store, clock)
     await store.dreams.begin(key.person_id, at=clock.now())
     await cron_units.prepare_jobs(store, clock)

@@ -8,10 +8,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from types import MappingProxyType
 
-from hermes.control.why_delivery import attempts_of, is_held, is_repeat, last_reason
+from hermes.control.why_delivery import attempts_of, is_held, last_reason
 from hermes.message.outcome import DeliveryState, MessageState, Outcome
 from hermes.ports.inbox import RefusedMessage
-from hermes.ports.outbox import DeliveryRecord
+from hermes.ports.outbox import DeliveryRecord, is_repeat
 from hermes.ports.store import Store
 from hermes.ports.timeline import Timeline
 from hermes.ports.turns import WAITS_FOR_PLACE, MessageRecord
@@ -156,7 +156,7 @@ def delivered_how(row: DeliveryRecord, *, now: float, holds: Holds = NO_HOLDS) -
 
 def _sent(row: DeliveryRecord, tried: int) -> str:
     sent = "sent" if tried <= 1 else f"sent after {_times(tried)}"
-    if is_repeat(row):
+    if is_repeat(row.story):
         return f"{sent}, marked as possibly a repeat because an earlier send may have arrived"
     return sent
 

@@ -182,13 +182,15 @@ class DeniedApproval(msgspec.Struct, frozen=True):
 class Acceptance(msgspec.Struct, frozen=True, kw_only=True):
     """The inbox's word that a message is on disk; `duplicate` when it already was.
 
-    `is_new` when a turn will end it and none has begun yet; `denied` is what it has denied.
+    `is_new` when a turn will end it and none has begun yet; `denied` is what it has denied. Of a
+    stranger (`is_stranger`) a channel shows nothing to others.
     """
 
     message_id: str
     duplicate: bool = False
     is_new: bool = False
     denied: DeniedApproval | None = None
+    is_stranger: bool = False
 
 
 Accept = Callable[[MessageEvent], Awaitable[Acceptance]]

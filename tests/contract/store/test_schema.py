@@ -33,6 +33,7 @@ TOPICS = (
     "feed",
     "fleet",
     "graph",
+    "hidden_ids",
     "ids",
     "inbox",
     "interactions",

@@ -244,6 +244,23 @@ async def test_a_command_that_is_refused_is_told_to_its_person(
     }
 
 
+@pytest.mark.req("W9")
+async def test_a_command_of_a_stranger_is_not_repeated_to_the_server(
+    rig: Rig, channel: DiscordChannel
+) -> None:
+    rig.inbox.are_strangers = True
+
+    token = await rig.discord.command(PersonMessage(text="/search bad words", **LAB))
+    direct = await rig.discord.command(PersonMessage(text="/model fast", chat="c"))
+    await until(lambda: None not in (rig.discord.answers[token], rig.discord.answers[direct]))
+
+    assert rig.discord.answers[token] == {
+        "type": 4,
+        "data": {"content": "Hermes has your command, but does not know you yet.", "flags": 64},
+    }
+    assert rig.discord.answers[direct]["data"]["content"] == "/model fast"
+
+
 @pytest.mark.req("W9", "J9")
 async def test_a_pressed_button_is_acknowledged_once_it_is_kept(
     rig: Rig, channel: DiscordChannel

@@ -44,7 +44,12 @@ from hermes.channels.discord.wire import (
 from hermes.errors import BadRequest, DeliveryError, DeliveryRejected, HermesError
 from hermes.http.json_body import json_response
 from hermes.message.event import MessageEvent, ReplyHandle
-from hermes.ports.channel import Accept, HttpRequest, HttpResponse
+from hermes.ports.channel import (
+    Accept,
+    Acceptance,
+    HttpRequest,
+    HttpResponse,
+)
 from hermes.ports.channel_setup import ChannelSetup
 
 _MOST_CHANNELS: Final = 10_000
@@ -52,6 +57,7 @@ _CHANNEL_S: Final = 3600.0
 _ANSWERED_S: Final = 900.0
 _MOST_CHARS: Final = 2000
 _NOT_TAKEN: Final = "Hermes did not take this command."
+_UNKNOWN: Final = "Hermes has your command, but does not know you yet."
 _log = structlog.get_logger(__name__)
 
 
@@ -133,13 +139,13 @@ class GatewayReceiver:
             event = await self._event_of(found)
             if event is None:
                 return
-            is_kept = await self._intake.take_now(event) is not None
-        self._life.run_aside(self._answer(found, is_kept=is_kept), "interaction")
+            accepted = await self._intake.take_now(event)
+        self._life.run_aside(self._answer(found, accepted), "interaction")
 
-    async def _answer(self, found: WireInteraction, *, is_kept: bool) -> None:
+    async def _answer(self, found: WireInteraction, accepted: Acceptance | None) -> None:
         path = f"/interactions/{found.id}/{quote(found.token, safe='')}/callback"
         try:
-            body = self._answer_to(found, is_kept=is_kept)
+            body = self._answer_to(found, accepted)
             await self._api.with_token(found.token).call("POST", path, json=body)
         except DeliveryError as error:
             _log.info("discord.interaction_not_answered", problem=str(error)[:200])
@@ -150,14 +156,13 @@ class GatewayReceiver:
         event = await self._event_of(found)
         if event is None:
             raise BadRequest("discord: an interaction that is no command and no button")
-        is_kept = True
         try:
-            await accept(event)
+            accepted = await accept(event)
         except HermesError as error:
             if not is_final(error):
                 raise
-            is_kept = False
-        return json_response(self._answer_to(found, is_kept=is_kept))
+            accepted = None
+        return json_response(self._answer_to(found, accepted))
 
     async def _event_of(self, found: WireInteraction) -> MessageEvent | None:
         now = self._setup.clock.now()
@@ -168,14 +173,19 @@ class GatewayReceiver:
         place = await self._place(found.channel_id, found.guild_id)
         return interaction_event(found, me=self._me, place=place, now=now, handle=handle)
 
-    def _answer_to(self, found: WireInteraction, *, is_kept: bool) -> Json:
-        """Return the answer to an interaction: nothing, a promise, or the command for all to see."""
+    def _answer_to(self, found: WireInteraction, accepted: Acceptance | None) -> Json:
+        """Return the answer to an interaction: nothing, a promise, or the command for all to see.
+
+        What a stranger wrote is not repeated to a server under the bot's name.
+        """
         if found.type == PRESSED:
             return {"type": 6}
-        if not is_kept:
+        if accepted is None:
             return {"type": 4, "data": {"content": _NOT_TAKEN, "flags": PRIVATE}}
         if self._is_private(found):
             return {"type": 5, "data": {"flags": PRIVATE}}
+        if accepted.is_stranger and found.guild_id is not None:
+            return {"type": 4, "data": {"content": _UNKNOWN, "flags": PRIVATE}}
         content = command_text(found)[:_MOST_CHARS]
         return {"type": 4, "data": {"content": content, "allowed_mentions": QUIET}}
 

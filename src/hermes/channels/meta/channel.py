@@ -5,6 +5,7 @@ Fits `PushChannel`, `GlancingChannel`, `LiveChannel`, `ProbingChannel`, `MediaCh
 wire: `outbound.WhatsAppWire` and `pages.PageWire`.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -20,10 +21,18 @@ from hermes.channel_kit.reply_window import ReplyWindow
 from hermes.channel_kit.texts import ChannelTexts
 from hermes.channel_kit.webhook_door import WebhookDoor, keep_all
 from hermes.channels.meta.client import GraphApi, Json
-from hermes.channels.meta.inbound import CallReader, HeardMessage, IdChange, canonical_id
+from hermes.channels.meta.inbound import (
+    CallReader,
+    HeardMessage,
+    IdChange,
+    canonical_id,
+    is_scoped,
+    scoped_of,
+)
 from hermes.channels.meta.outbound import WhatsAppWire
 from hermes.channels.meta.pages import PageWire
 from hermes.channels.meta.settings import MetaAccount, read_account
+from hermes.errors import DeliveryRejected, FailureClass
 from hermes.message.event import MessageEvent
 from hermes.message.parts import AudioPart, FilePart, ImagePart, Media, choices_of, text_of
 from hermes.ports.channel import Accept, Delivery, HttpRequest, ReactionName, Receipt, Target
@@ -91,31 +100,45 @@ class MetaChannel:
     async def _change(self, change: IdChange) -> None:
         """Follow a person to their new number; whoever gets the old one is somebody else."""
         old, new = change.before[0], change.after[0]
-        if old in change.after or not (old.isdecimal() and new.isdecimal()):
-            await self._ids.of((*change.before, *change.after))
-            return
         known = await self._changes.get(change.id)
         if known == _DONE:
             # By now the numbers may be those of others.
             return
-        person, left = known or await self._ids.of(change.before), f"{old}@{change.at}"
+        person = known or await self._ids.of(change.before, own=scoped_of(change.before))
         await self._changes.put(change.id, person)
-        for one in change.after:
-            await self._ids.give(one, person)
-        await self._ids.give(old, left)
-        await self._moved.put(left, old)
-        await self._moved.put(person, new)
+        if old in change.after or not (old.isdecimal() and new.isdecimal()):
+            await self._learn([one for one in change.after if one != old], person)
+        else:
+            left = f"{old}@{change.at}"
+            await self._learn(change.after, person)
+            await self._ids.give(old, left)
+            await self._moved.put(left, old)
+            await self._moved.put(person, new)
         await self._changes.put(change.id, _DONE)
 
+    async def _learn(self, ids: Sequence[str], person: str) -> None:
+        for one in ids:
+            await self._ids.give(one, person, is_own=is_scoped(one))
+
     async def _place(self, target: Target) -> str:
-        """Return where a person is written to."""
+        """Return where a person is written to: by their own id, if their number is somebody else's now."""
         chat_id = canonical_id(target.chat_id)
-        return await self._moved.get(chat_id) or chat_id
+        place = await self._moved.get(chat_id) or chat_id
+        if is_scoped(place) or await self._ids.holder(place) in (None, chat_id):
+            return place
+        own = await self._ids.own_of(chat_id)
+        if own is None:
+            raise DeliveryRejected(
+                f"{self.name}: the number of this chat belongs to somebody else now, and no other "
+                "id of the person is known; they are answered once they write again",
+                FailureClass.REJECTED,
+            )
+        return own
 
     async def _known(self, heard: HeardMessage) -> MessageEvent:
         """Return a message under the one id of its person, who can be answered from now on."""
         event, source = heard.event, heard.event.source
-        person = await self._ids.of(heard.ids)
+        person = await self._ids.of(heard.ids, own=scoped_of(heard.ids), at=event.at)
         await self._window.heard(person, at=event.at)
         self._last.put(person, event.external_id)
         others = [one for one in heard.ids if one != person]

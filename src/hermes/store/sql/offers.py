@@ -8,6 +8,7 @@ from hermes.message.offer import NewOffer, Press
 from hermes.message.parts import choices_of, text_of
 from hermes.ports.channel import Target
 from hermes.ports.offers import Offer, OfferEnd, PostChange, PostedDelivery
+from hermes.ports.outbox import is_repeat
 from hermes.store.sql.delivery_story import DeliveryStories
 from hermes.store.sql.engine import Engine, encode
 from hermes.store.sql.queries import load
@@ -110,7 +111,7 @@ class SqlOffers:
             text=text_of(parts),
             ended="chosen" if is_answered else _ENDS.get(state, "expired"),
             chosen=labels[chosen] if is_known else "",
-            is_repeat=any(note.then == "repeated" for note in told),
+            is_repeat=is_repeat(told),
         )
 
     async def changed(self, change: PostChange) -> None:

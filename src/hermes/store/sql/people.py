@@ -13,6 +13,7 @@ from hermes.store.sql.directory import forget_chats
 from hermes.store.sql.engine import Engine
 from hermes.store.sql.facts import erase_memory
 from hermes.store.sql.group_context import forget_overheard
+from hermes.store.sql.hidden_ids import hide_person, names_somebody
 from hermes.store.sql.ids import SqlIds
 from hermes.store.sql.queries import load
 from hermes.store.sql.responses import erase_responses
@@ -24,6 +25,7 @@ from hermes.store.sql.wallet import forget_code
 _SQL = load("people")
 _ACCESS = load("access")
 _ANSWERS = load("answers")
+_HIDING = load("hidden_ids")
 _USERS = load("users")
 _CHECKED_KEPT = 1_000
 _MOST_KNOWN = 200
@@ -38,6 +40,8 @@ class SqlPeople:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._ids = SqlIds(engine)
+        # Whether a session may show somebody who was erased: one that was at work then.
+        self._may_show = True
         # People as last read; every change of one clears it.
         self._known: dict[str, Person] = {}
         for kind in ("people", "erasure"):
@@ -102,6 +106,7 @@ class SqlPeople:
         async def unit(tx: Tx) -> None:
             if silent_since is not None:
                 await _check_silent(tx, person_id, since=silent_since)
+            await hide_person(tx, person_id, sealer=self._engine.sealer, at=at)
             tx.put(_SQL["drop_key"], person_id)
             tx.put(_SQL["forget_writing"], person_id)
             tx.put(_SQL["forget_channels"], person_id)
@@ -119,8 +124,28 @@ class SqlPeople:
             tx.put(_SQL["mark_erased"], person_id, at)
             self._engine.feed.put(tx, "erasure", person_id)
 
+        self._may_show = True
         after = self._engine.feed.telling("erasure", person_id)
         await self._engine.writer.run("erase", unit, after=after)
+
+    async def hide_erased(self, *, at: float) -> bool:
+        """Hide erased people in sessions that were at work then; False if one still is."""
+        if not self._may_show:
+            return True
+        self._may_show = False
+        rows = await self._engine.reads.rows(_HIDING["erased_lanes"])
+        for person_id in dict.fromkeys(str(one) for one, lane in rows if names_somebody(lane)):
+            if not await self._hide(person_id, at=at):
+                self._may_show = True
+        return not self._may_show
+
+    async def _hide(self, person_id: str, *, at: float) -> bool:
+        async def unit(tx: Tx) -> bool:
+            self._engine.feed.put(tx, "erasure", person_id)
+            return await hide_person(tx, person_id, sealer=self._engine.sealer, at=at)
+
+        after = self._engine.feed.telling("erasure", person_id)
+        return await self._engine.writer.run("hide", unit, after=after)
 
 
 async def _check_silent(tx: Tx, person_id: str, *, since: float) -> None:

@@ -350,6 +350,7 @@ CREATE INDEX outbox_open ON outbox (platform, chat_id, seq) WHERE state NOT IN (
 CREATE INDEX outbox_unsettled ON outbox (platform, seq) WHERE state = 'unknown' AND held = 0;
 CREATE INDEX outbox_dead ON outbox (ended_at) WHERE state = 'dead';
 CREATE INDEX outbox_vanishing ON outbox (platform, ended_at) WHERE vanish_s > 0;
+CREATE INDEX outbox_sends ON outbox (person_id) WHERE message_id = id;
 CREATE INDEX outbox_posted ON outbox (platform_message_id) WHERE platform_message_id IS NOT NULL;
 
 -- The further messages of a delivery, one row each; the delivery counts them. One without an id may
