@@ -258,7 +258,9 @@ async def test_a_command_of_a_stranger_is_not_repeated_to_the_server(
         "type": 4,
         "data": {"content": "Hermes has your command, but does not know you yet.", "flags": 64},
     }
-    assert rig.discord.answers[direct]["data"]["content"] == "/model fast"
+    shown = rig.discord.answers[direct]
+    assert shown is not None
+    assert shown["data"]["content"] == "/model fast"
 
 
 @pytest.mark.req("W9", "J9")
