@@ -73,7 +73,7 @@ def post(text: str) -> str:
 
 def ask(text: str) -> str:
     """Ask whether it may do something; return what it was told."""
-    tell(ask=f"do {text}", id=1)
+    tell(ask=f"do {text.splitlines()[-1]}", id=1)
     return "allowed" if json.loads(sys.stdin.readline())["allows"] else "refused"
 
 
@@ -145,6 +145,8 @@ def main() -> None:
     if text.startswith("quiet"):
         return
     act = ACTS.get((text.split() or [""])[0])
+    if text.startswith("[A restart") and text.splitlines()[-1].startswith("ask"):
+        act = ask
     tell(text=text if act is None else act(text))
     tell(end=True, model="script-1", usage={"tokens_in": 10, "tokens_out": 2, "cost_usd": 0.01})
 

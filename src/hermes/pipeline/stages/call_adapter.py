@@ -7,7 +7,7 @@ it cannot. The session's id is on the disk before the adapter goes on.
 
 from collections.abc import Mapping
 from contextlib import aclosing
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 import structlog
@@ -50,6 +50,7 @@ from hermes.ports.people import User
 from hermes.ports.provider import TextDelta, ToolSpec
 from hermes.ports.spend import SpendEntry
 from hermes.ports.steps import KeptSession, Step, StepFacts
+from hermes.ports.tool import Deciders, Question
 from hermes.ports.upward import Progress
 from hermes.routing.plan import Plan
 
@@ -202,7 +203,6 @@ class _Call:
         kept = await ctx.services.store.turns.kept_session(turn.lane)
         self._session = kept.id if kept is not None and self._is_ours(kept) else ""
         agent = turn.agent
-        asks = agent.settings.approvals.by != "admins"
         return AdapterCall(
             id=f"{turn.id}.{ordinal}",
             agent=adapter_agent(agent.key, agent.settings),
@@ -218,14 +218,21 @@ class _Call:
             was_cut_off=was_cut_off(ctx.journal.steps),
             budget_day_usd=agent.settings.budget_day_usd,
             depth=turn.depth,
-            ask=(
-                lambda question: ask_person(
-                    turn, ctx, question, tool=self._runtime, ordinal=ordinal
-                )
-            )
-            if asks
-            else None,
+            ask=lambda question: self._ask(question, ordinal),
         )
+
+    # Any: an answer, JSON values by name.
+    async def _ask(self, question: Question, ordinal: int) -> Mapping[str, Any] | None:
+        """Put a question to whoever may answer it: what is to be allowed is for admins, too."""
+        turn, ctx = self._turn, self._ctx
+        by_admins = turn.agent.settings.approvals.by == "admins"
+        if question.is_yes_or_no:
+            alone = by_admins or not ctx.services.settings.approvals.allow_self
+            deciders: Deciders = "admins" if alone else "approvers"
+            question = msgspec.structs.replace(question, deciders=deciders)
+        elif by_admins:
+            return None
+        return await ask_person(turn, ctx, question, tool=self._runtime, ordinal=ordinal)
 
     def _tools(self) -> tuple[ToolSpec, ...]:
         settings, own = self._ctx.services.settings.turns, self._turn.agent.settings.tool_rounds
