@@ -11,6 +11,7 @@ from hermes.control.runtime import RuntimeHandles
 from hermes.errors import Conflict
 from hermes.testing.scripted_adapter import ScriptedAdapter
 from tests.contract.journal.rig import Rig, open_rig
+from tests.contract.journal.test_buttons import last_question, platform
 from tests.contract.journal.test_operator_approvals import desk_of
 from tests.contract.journal.test_questions import asking, sent
 
@@ -126,6 +127,26 @@ async def test_what_a_person_says_while_an_admin_is_awaited_is_a_message(tmp_pat
 
         assert await reply(rig, message_id) == "scripted: allowed"
         assert await reply(rig, after) == "scripted: what is the weather?"
+
+
+async def test_in_a_group_an_admin_presses_and_the_press_of_others_uses_nothing_up(
+    tmp_path: Path,
+) -> None:
+    adapter, room = ScriptedAdapter(), {"chat": "room", "chat_type": "group"}
+    async with open_rig(
+        tmp_path, adapters={"one": adapter}, settings=BY_ADMINS, push=platform()
+    ) as rig:
+        message_id = await rig.say("ask first", platform="push", user="ann", **room)
+        post = await last_question(rig, "room")
+        approve = post.choices[0].value
+        persons = await reply(rig, await rig.press(approve, user="ann", **room))
+        others = await reply(rig, await rig.press(approve, user="bob", **room))
+        await rig.outcome(await rig.press(approve, user="root", **room))
+
+        assert [one.label for one in post.choices] == ["Approve", "Deny"]
+        assert persons.startswith("only admins (approvals.admins) may decide")
+        assert others == persons
+        assert await reply(rig, message_id) == "scripted: allowed"
 
 
 async def test_the_question_of_a_server_is_for_its_person_alone(tmp_path: Path) -> None:
