@@ -132,7 +132,8 @@ async def test_what_a_person_says_while_an_admin_is_awaited_is_a_message(tmp_pat
 async def test_in_a_group_an_admin_presses_and_the_press_of_others_uses_nothing_up(
     tmp_path: Path,
 ) -> None:
-    adapter, room = ScriptedAdapter(), {"chat": "room", "chat_type": "group"}
+    adapter = ScriptedAdapter()
+    room: dict[str, Any] = {"chat": "room", "chat_type": "group"}
     async with open_rig(
         tmp_path, adapters={"one": adapter}, settings=BY_ADMINS, push=platform()
     ) as rig:
