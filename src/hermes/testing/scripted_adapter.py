@@ -21,10 +21,12 @@ from hermes.ports.adapter import (
 from hermes.ports.provider import TextDelta
 from hermes.ports.tool import Question
 
+_SESSIONS = 1_000
+
 
 class ScriptedAdapter:
     """Answers `text` with `name: text`. A message that begins with `crash` fails, one with `hang` waits
-    for `go_on`, and one with `ask` asks the person whether it may.
+    for `go_on`, one with `ask` asks the person whether it may, and one with `wander` never stays in a session.
 
     `problem` is what its health check finds, `wants` what it asks. With `forgets` it has no sessions.
     """
@@ -64,6 +66,8 @@ class ScriptedAdapter:
                 self.worked.append(text)
             if not self._forgets:
                 yield AdapterSession(call.session or f"{self.name}-{call.conversation}")
+            for number in range(_SESSIONS if text.startswith("wander") else 0):
+                yield AdapterSession(f"{self.name}-{number}")
             yield TextDelta(f"{self.name}: ")
             text = await self._done(call, text)
             yield TextDelta(text)

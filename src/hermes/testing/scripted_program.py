@@ -21,6 +21,7 @@ import urllib.request
 from pathlib import Path
 
 LONG_S = 1_000
+BEGS = 20_000
 FLOOD = 100_000_000
 PIECE = "x" * 1_000
 VARIABLES = os.environ  # noqa: TID251  it is no part of Hermes: it runs by itself
@@ -77,6 +78,14 @@ def ask(text: str) -> str:
     return "allowed" if json.loads(sys.stdin.readline())["allows"] else "refused"
 
 
+def beg(text: str) -> str:
+    """Ask again and again, and read no answer."""
+    for number in range(BEGS):
+        tell(ask=f"do {text}", id=number)
+    time.sleep(LONG_S)  # noqa: TID251  it has no loop
+    return text
+
+
 def look(text: str) -> str:
     """Return the size of each file that was attached, and change it."""
     sizes = []
@@ -118,6 +127,7 @@ def flood(text: str) -> str:
 ACTS = {
     "look": look,
     "ask": ask,
+    "beg": beg,
     "model": lambda text: call_model(text, VARIABLES["SCRIPTED_MODEL"]),
     "agent": lambda text: call_model(text, text.replace(" ", ":")),
     "picture": lambda text: call_model(text, VARIABLES["SCRIPTED_MODEL"], picture=text.split()[1]),

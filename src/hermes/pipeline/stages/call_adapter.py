@@ -56,6 +56,8 @@ from hermes.routing.plan import Plan
 
 _log = structlog.get_logger(__name__)
 _encode = msgspec.json.Encoder().encode
+# Each is a write to the disk.
+_MOST_SESSIONS = 100
 _OWNER = "owner"
 _FREE = "free"
 _NOT_FOR_YOU = "This agent works only for people whom its operator has named."
@@ -174,6 +176,7 @@ class _Call:
         self._adapter = adapter
         self._ordinal: int | None = None
         self._session = ""
+        self._sessions = 0
         self._runtime = turn.agent.settings.runtime
 
     async def run(self) -> Turn | Reply:
@@ -261,6 +264,11 @@ class _Call:
             if len(event.id) > MAX_SESSION:
                 raise AdapterError(
                     f"{self._runtime}: its session id has {len(event.id)} characters"
+                )
+            self._sessions += 1
+            if self._sessions > _MOST_SESSIONS:
+                raise AdapterError(
+                    f"{self._runtime}: its session has changed more than {_MOST_SESSIONS} times"
                 )
             await ctx.journal.keep_session(turn, self._kept(event.id))
             self._session = event.id
