@@ -314,7 +314,9 @@ async def _secrets(
     secrets.on_change(partial(_name_for_mcp, secrets, adapters.mcp_operations))
     await secrets.refresh()
     adapters.mcp_operations.prepare()
-    adapters.mcp_operations.keep_grants(StoredGrants(store.secrets, clock=context.clock))
+    adapters.mcp_operations.keep_grants(
+        StoredGrants(store.secrets, fleet=store.fleet, clock=context.clock)
+    )
     secrets.follow(adapters.mcp_operations.use_secrets)
     return secrets
 

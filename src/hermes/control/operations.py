@@ -117,7 +117,7 @@ class Operations:
         self.users = UserOperations(store, clock=clock, forget=forget, tiers=tiers)
         limits = pairing_limits(pairing_settings or PairingSettings())
         self.pairing = PairingOperations(store, clock=clock, wake=wake, limits=limits)
-        self.approvals = ApprovalOperations(store, wake_lane=handles.wake_lane, clock=clock)
+        self.approvals = ApprovalOperations(store, handles, clock=clock)
         self.credits = CreditOperations(
             store, credit_settings or CreditSettings(), clock=clock, make_id=make_id
         )

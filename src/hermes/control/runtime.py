@@ -9,6 +9,7 @@ from typing import TypeVar
 import msgspec
 import structlog
 
+from hermes.control.approvals import TellTool, tell_nobody
 from hermes.control.hooks import HooksReport
 from hermes.control.mcp import McpLogin, McpLogout
 from hermes.control.model_refresh import RefreshOrder, RefreshReport
@@ -74,6 +75,7 @@ class RuntimeHandles(msgspec.Struct, frozen=True, kw_only=True):
     pause: Pause = lambda _platforms: None
     session_ended: Ended = unheard
     wake_lane: Callable[[str], None] = lambda _lane: None
+    tell_tool: TellTool = tell_nobody
     person_erased: Callable[[str], None] = lambda _person_id: None
     default_model: Callable[[], str] = str
     swap: Swap | None = None

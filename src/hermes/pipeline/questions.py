@@ -11,8 +11,6 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
-import msgspec
-
 from hermes.message.event import MessageEvent
 from hermes.ports.tool import Question
 from hermes.sessions.commands import CommandBook
@@ -25,14 +23,6 @@ Answer = Mapping[str, Any] | None
 def asker_of(event: MessageEvent) -> str:
     """Return who wrote an event, as approvals name people."""
     return event.source.sender_name
-
-
-class SavedAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a person has answered, as it is kept: their messages by id, and the answer at the end."""
-
-    heard: tuple[tuple[str, str], ...] = ()
-    # Any: JSON values by name.
-    answer: Mapping[str, Any] | None = None
 
 
 class OpenQuestion:
@@ -49,6 +39,7 @@ class OpenQuestion:
         message_id: str,
         lane: str,
         who: str,
+        is_private: bool,
         tell: Callable[[str], None],
     ) -> None:
         self.id = question_id
@@ -56,6 +47,7 @@ class OpenQuestion:
         self.message_id = message_id
         self.lane = lane
         self.who = who
+        self.is_private = is_private
         self.tell = tell
         self.heard: tuple[tuple[str, str], ...] = ()
         """The messages that were no whole answer yet, by id."""
@@ -67,8 +59,13 @@ class OpenQuestion:
 
     @property
     def asking(self) -> str:
-        """What the person is asked now."""
+        """What is asked now, with how it is answered."""
+        words = f"/approve {self.id} or /deny {self.id}"
+        if self.question.deciders == "admins":
+            return f"{self.question.text}\nAn admin decides: {words}."
         interview = Interview(self.question.text, self.question.schema)
+        if self.question.deciders == "approvers" and not self.is_private:
+            return f"{interview.opening} An admin may answer, too: {words}."
         return [interview.opening, *(interview.hear(text).say for _, text in self.heard)][-1]
 
     @property
@@ -79,6 +76,8 @@ class OpenQuestion:
     @property
     def options(self) -> tuple[tuple[str, str], ...]:
         """The answers that can be pressed now: what their buttons show, and what they say."""
+        if self.question.deciders == "admins":
+            return (("Approve", f"/approve {self.id}"), ("Deny", f"/deny {self.id}"))
         interview = Interview(self.question.text, self.question.schema)
         for _, text in self.heard:
             interview.hear(text)
@@ -121,12 +120,24 @@ class Questions:
             and not event.internal
             and bool(text.strip())
             and question.who == asker_of(event)
+            and question.question.deciders != "admins"
             and self._commands.read(text) is None
         )
 
     def at(self, lane: str) -> OpenQuestion | None:
         """Return the question that waits on a lane."""
         return self._open.get(lane)
+
+    def decided(self, question_id: str, *, is_yes: bool) -> None:
+        """Let a tool go on whose question somebody has decided who was not asked in its chat."""
+        question = self.find(question_id)
+        if question is not None:
+            question.is_settled = True
+            self.drop(question, {} if is_yes else None)
+
+    def find(self, question_id: str) -> OpenQuestion | None:
+        """Return an open question of any lane."""
+        return next((one for one in self._open.values() if one.id == question_id), None)
 
     @asynccontextmanager
     async def place(self, lane: str, *, question_id: str = "") -> AsyncIterator[None]:

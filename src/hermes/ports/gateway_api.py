@@ -154,7 +154,12 @@ class RouteChannel(Channel, Protocol):
 
 
 class ApiEndpoint(msgspec.Struct, frozen=True, kw_only=True):
-    """One HTTP endpoint as OpenAPI describes it; `streams` says it can answer with events."""
+    """One HTTP endpoint as OpenAPI describes it; `streams` says it can answer with events.
+
+    One that `is_bearer_only` takes keys and tokens, and no cookie. `accepted` says what 202 means, if it is
+    an answer. `refusals` says why requests are refused, by status, with bodies of the type `refusal`
+    (None is that of all endpoints).
+    """
 
     name: str
     method: Literal["GET", "POST", "PUT", "DELETE"]
@@ -166,6 +171,12 @@ class ApiEndpoint(msgspec.Struct, frozen=True, kw_only=True):
     report: Any = None
     query: Mapping[str, str] = {}
     streams: bool = False
+    is_bearer_only: bool = False
+    headers: Mapping[str, str] = {}
+    accepted: str = ""
+    # Any: the type of a body.
+    refusal: Any = None
+    refusals: Mapping[int, str] = {}
 
 
 @runtime_checkable

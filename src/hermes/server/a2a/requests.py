@@ -39,7 +39,8 @@ def prepare(content: Any, *, make_id: MakeId) -> None:
     Raises `InvalidParamsError`. What is wrong by the protocol is left to the SDK.
     """
     _check_size(content)
-    if not isinstance(content, dict) or content.get("method") not in _SENDS:
+    method = content.get("method") if isinstance(content, dict) else None
+    if not isinstance(method, str) or method not in _SENDS:
         return
     params = content.get("params")
     message = params.get("message") if isinstance(params, dict) else None
