@@ -24,6 +24,7 @@ from hermes.ports.inbox import InboxStore
 from hermes.ports.interactions import InteractionStore
 from hermes.ports.keys import AnswerStore, KeyStore
 from hermes.ports.memory import FactStore, JobStore, SoulStore, VectorStore
+from hermes.ports.messages import MessageLister
 from hermes.ports.offers import OfferStore
 from hermes.ports.operations import (
     DeadLetterStore,
@@ -228,6 +229,11 @@ class Store(Protocol):
     @property
     def interactions(self) -> InteractionStore:
         """What turns took."""
+        ...
+
+    @property
+    def messages(self) -> MessageLister:
+        """Messages as operators list them."""
         ...
 
     @property

@@ -38,6 +38,7 @@ TOPICS = (
     "interactions",
     "keys",
     "memory",
+    "messages",
     "offers",
     "operating",
     "outbox",
