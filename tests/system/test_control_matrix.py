@@ -71,6 +71,8 @@ CALLS: dict[str, tuple[str, str, Any]] = {
         },
     ),
     "mcp.logout": ("POST", "mcp/logout", {"server": SECRET}),
+    "messages.list": ("GET", "messages", {}),
+    "messages.list_with_text": ("GET", "messages?text=true", {}),
     "messages.why": ("GET", "why/m_1", None),
     "messages.read": ("GET", "why/m_1?text=true", None),
     "ids.find": ("GET", "ids?kinds=person,token&part=p_", {"kinds": "person,token", "part": "p_"}),

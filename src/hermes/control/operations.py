@@ -24,6 +24,7 @@ from hermes.control.ids import IdOperations, ListAll
 from hermes.control.interactions import InteractionOperations
 from hermes.control.keys import KeyOperations, RandomBytes
 from hermes.control.memory import DreamNow, MemoryOperations
+from hermes.control.messages import MessageOperations
 from hermes.control.pairing import PairingOperations, Wake, wake_nobody
 from hermes.control.ratings import RatingOperations
 from hermes.control.runtime import GatewayOperations, ModelOperations, RuntimeHandles
@@ -134,6 +135,7 @@ class Operations:
         self.spending = SpendingOperations(store.spend, store.keys, calendar=calendar, clock=clock)
         self.consent = ConsentOperations(store.people, clock=clock)
         self.interactions = InteractionOperations(store)
+        self.messages = MessageOperations(store)
         self.audit = AuditOperations(store)
         self.tokens = TokenOperations(store.access, clock=clock, random_bytes=random_bytes)
         self.sessions = SessionOperations(store, clock=clock, ended=handles.session_ended)

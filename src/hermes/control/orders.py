@@ -25,6 +25,7 @@ from hermes.control import (
     interactions,
     keys,
     memory,
+    messages,
     pairing,
     ratings,
     runtime,
@@ -271,6 +272,13 @@ MCP_LOGOUT = _row(
     "mcp.logout", "owner", runtime.GatewayOperations.mcp_logout, post="/control/mcp/logout",
     changes=True, targets=("server",),
     summary="Forget the tokens of an MCP server.")
+MESSAGES_LIST = _row(
+    "messages.list", "operator", messages.MessageOperations.list, get="/control/messages",
+    summary="List messages, the newest first, without what was said.")
+MESSAGES_LIST_TEXT = _row(
+    "messages.list_with_text", "operator", messages.MessageOperations.list_with_text,
+    get="/control/messages?text=true", shows=True, targets=("user",),
+    summary="List messages, the newest first, with the beginning of what was said.")
 MESSAGES_WHY = _row(
     "messages.why", "viewer", Operations.why, get="/control/why/{id:path}",
     summary="Explain what happened to a message, a refusal or a call, without what was said.")
