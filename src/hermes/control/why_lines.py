@@ -202,7 +202,8 @@ def _step_line(step: Step, message: MessageRecord, timeline: Timeline) -> WhyLin
 
 def _is_kept(step: Step, message: MessageRecord) -> bool:
     """Return whether a step is a call that the graph has: it gets them with the end of the turn."""
-    return (step.kind, step.state) == ("model", "done") and message.done_at is not None
+    is_call = step.kind in ("model", "adapter") and step.state == "done"
+    return is_call and message.done_at is not None
 
 
 def _delivery_lines(row: DeliveryRecord, message: MessageRecord) -> Iterator[WhyLine]:
