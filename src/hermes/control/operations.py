@@ -16,6 +16,7 @@ from hermes.control.audit import AuditOperations
 from hermes.control.branches import BranchAsk, BranchReport, branch_costs
 from hermes.control.channels import ChannelOperations
 from hermes.control.consent import ConsentOperations
+from hermes.control.conversations import ConversationOperations
 from hermes.control.credits import CreditOperations
 from hermes.control.cron import CronOperations
 from hermes.control.deadletters import DeadLetterOperations
@@ -139,6 +140,7 @@ class Operations:
         self.audit = AuditOperations(store)
         self.tokens = TokenOperations(store.access, clock=clock, random_bytes=random_bytes)
         self.sessions = SessionOperations(store, clock=clock, ended=handles.session_ended)
+        self.conversations = ConversationOperations(store, self.sessions)
         self.channels = ChannelOperations(store, handles, clock=clock)
         self._hold = self.channels.hold_of
         self.deadletters = DeadLetterOperations(store, clock=clock, wake=wake, hold=self._hold)

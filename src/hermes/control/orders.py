@@ -18,6 +18,7 @@ from hermes.control import (
     audit,
     channels,
     consent,
+    conversations,
     cron,
     deadletters,
     graph_access,
@@ -286,6 +287,10 @@ MESSAGES_READ = _row(
     "messages.read", "operator", Operations.why_in_full, get="/control/why/{id:path}?text=true",
     shows=True, targets=("id",), result_targets=("id",),
     summary="Explain what happened to a message, with what was said.")
+MESSAGES_PROMPT = _row(
+    "messages.prompt", "operator", conversations.ConversationOperations.prompt,
+    get="/control/calls/{call}", shows=True, targets=("call",), result_targets=("person_id",),
+    summary="Show what one model call was sent, word for word, and what it answered.")
 IDS_FIND = _row(
     "ids.find", "owner", ids.IdOperations.find, get=IDS_PATH,
     summary="List ids that begin or end with a part, as shells complete them.")
@@ -532,6 +537,14 @@ SEARCH_REBUILD = _row(
 SESSIONS_LIST = _row(
     "sessions.list", "operator", sessions.SessionOperations.list, get="/control/sessions",
     summary="List open sessions, the most recently used first.")
+SESSIONS_TRANSCRIPT = _row(
+    "sessions.transcript", "operator", conversations.ConversationOperations.transcript,
+    get="/control/sessions/transcript", shows=True, result_targets=("session", "person_id"),
+    summary="Show what was said in a session, the newest messages first.")
+SESSIONS_GRAPH = _row(
+    "sessions.graph", "operator", conversations.ConversationOperations.graph,
+    get="/control/sessions/graph", shows=True, result_targets=("session", "person_id"),
+    summary="Show a conversation as a graph: branches, edits, model calls and subagents.")
 SESSIONS_END = _row(
     "sessions.end", "operator", sessions.SessionOperations.end, post="/control/sessions/end",
     changes=True, result_targets=("session.id", "session.person_id"),

@@ -68,3 +68,7 @@ class MessageLister(Protocol):
         message can be missing at the edges of `since` and `until`.
         """
         ...
+
+    async def graph_of(self, message_id: str) -> str | None:
+        """Return the name of the graph that the turn of a message is in; None for a forgotten one."""
+        ...

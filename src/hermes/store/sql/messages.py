@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from hermes.errors import BadRequest
 from hermes.message.outcome import MessageState
+from hermes.message.session_key import graph_name
 from hermes.ports.messages import MessageFilter, MessageLine, MessagePage
 from hermes.store.sql.engine import Engine, encode
 from hermes.store.sql.queries import load
@@ -76,6 +77,11 @@ class SqlMessages:
         if start is not None:
             place = min(start, place)  # type: ignore[type-var]  # both are of this way's kind
         return await self._walk(wanted, way, place=place, floor=floor, limit=limit)
+
+    async def graph_of(self, message_id: str) -> str | None:
+        """Return the name of the graph that the turn of a message is in."""
+        row = await self._engine.reads.row(_SQL["conversation"], message_id)
+        return None if row is None else graph_name(str(row[0]), int(row[1]))
 
     async def _walk(
         self, wanted: MessageFilter, way: Way, *, place: Place, floor: Place, limit: int

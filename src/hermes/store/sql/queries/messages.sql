@@ -67,6 +67,10 @@ FROM interactions INDEXED BY interactions_cent
 WHERE cost_usd >= 0.01 AND message_id < ?2 AND message_id >= ?3 AND ?1 = ''
 ORDER BY message_id DESC LIMIT ?4;
 
+-- name: conversation
+-- The session of a message, and which of its conversations.
+SELECT lane, epoch FROM inbox WHERE id = ?1;
+
 -- name: lines
 -- Those of some messages, by their numbers, that fit a filter, with what their turns took.
 SELECT inbox.seq, inbox.id, inbox.received_at, inbox.person_id, inbox.platform, inbox.lane,
