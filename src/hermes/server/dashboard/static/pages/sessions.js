@@ -1,11 +1,12 @@
 // Sessions, and one of them: its transcript, and its conversation as a graph.
 
+import { actionButton } from "../action.js";
 import { detail } from "../detail.js";
 import { el } from "../dom.js";
 import { drawGraph } from "../drawing.js";
 import { exactly, money } from "../format.js";
 import { give } from "../gateway.js";
-import { actionButton, listPage } from "../listpage.js";
+import { listPage } from "../listpage.js";
 import { t } from "../strings.js";
 import { empty, loading } from "../table.js";
 
