@@ -93,11 +93,12 @@ def _outcome(text: str | None) -> Ending | None:
     if text is None:
         return None
     try:
-        return msgspec.convert(text, Ending)
+        ending: Ending = msgspec.convert(text, Ending)
     except msgspec.ValidationError:
         raise typer.BadParameter(
             f"{text!r} is not an outcome: expected {', '.join(_OUTCOMES)}"
         ) from None
+    return ending
 
 
 def _search(home: Home, ask: MessagesAsk, *, has_text: bool) -> MessagesReport:

@@ -135,20 +135,25 @@ class Operations:
         )
         self.spending = SpendingOperations(store.spend, store.keys, calendar=calendar, clock=clock)
         self.consent = ConsentOperations(store.people, clock=clock)
-        self.interactions = InteractionOperations(store)
-        self.messages = MessageOperations(store)
-        self.audit = AuditOperations(store)
         self.tokens = TokenOperations(store.access, clock=clock, random_bytes=random_bytes)
         self.sessions = SessionOperations(store, clock=clock, ended=handles.session_ended)
-        self.conversations = ConversationOperations(store, self.sessions)
+        self._add_readers()
         self.channels = ChannelOperations(store, handles, clock=clock)
         self._hold = self.channels.hold_of
         self.deadletters = DeadLetterOperations(store, clock=clock, wake=wake, hold=self._hold)
         self.models = ModelOperations(handles)
         self.gateway = GatewayOperations(handles)
         self.ids = IdOperations(store, others=self._names())
+
+    def _add_readers(self) -> None:
+        """Add the parts that only look at what the store holds, and those that rate it."""
+        store = self._store
+        self.interactions = InteractionOperations(store)
+        self.messages = MessageOperations(store)
+        self.conversations = ConversationOperations(store, self.sessions)
+        self.audit = AuditOperations(store)
         self.graphs = GraphOperations()
-        self.ratings = RatingOperations(store.transcripts, store.ids, clock=clock)
+        self.ratings = RatingOperations(store.transcripts, store.ids, clock=self._clock)
 
     def _names(self) -> Mapping[str, ListAll]:
         """Return what lists the ids and names that no table has."""

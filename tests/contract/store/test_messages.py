@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from hermes.errors import BadRequest
-from hermes.ports.messages import MessageFilter, MessageLine
+from hermes.ports.messages import Ending, MessageFilter, MessageLine
 from hermes.ports.store import Store
 from tests.stores.opening import opened, tables
 
@@ -126,9 +126,8 @@ async def test_every_combination_of_filters_finds_what_fits_newest_first(
     full: Store, least_usd: float | None
 ) -> None:
     everything = await listed(full, MessageFilter(), limit=1_000)
-    chosen = product(
-        ("", "p_ann"), ("", "rest"), ("", "helper"), ("", "house:big"), (None, "failed", "open")
-    )
+    endings: tuple[Ending | None, ...] = (None, "failed", "open")
+    chosen = product(("", "p_ann"), ("", "rest"), ("", "helper"), ("", "house:big"), endings)
     filters = [
         MessageFilter(
             person_id=person, platform=platform, agent=agent, model=model, outcome=outcome,

@@ -75,7 +75,7 @@ class SqlMessages:
             return MessagePage()
         place, floor = span.stop[way.is_by_id], span.first[way.is_by_id]
         if start is not None:
-            place = min(start, place)  # type: ignore[type-var]  # both are of this way's kind
+            place = min(start, place)
         return await self._walk(wanted, way, place=place, floor=floor, limit=limit)
 
     async def graph_of(self, message_id: str) -> str | None:
