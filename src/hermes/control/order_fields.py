@@ -164,7 +164,6 @@ FIELD_HELP: Final[Mapping[str, str]] = {
     "memory.forget.key": "the key of the fact to forget",
     "memory.set.key": "the key of the fact, such as `diet`",
     **_listed_fields(),
-    "messages.prompt.call": "the call, `m_....1`, as `hermes why` and `hermes graph show` name it",
     "messages.prompt.limit": "how many of its last messages to show, at most 200",
     "sessions.graph.epoch": "which of its conversations, counted from 0; the one it is in if omitted",
     "sessions.graph.limit": "how many messages at the end of each branch to show, at most 200",

@@ -36,7 +36,7 @@ class Way(NamedTuple):
     is_by_id: bool = False
 
 
-class Span(NamedTuple):
+class WalkBounds(NamedTuple):
     """From which message on, and up to before which, a filter can find anything."""
 
     first: tuple[int, str]
@@ -70,10 +70,10 @@ class SqlMessages:
         """Return messages before a place, or the newest ones."""
         way = way_of(wanted)
         start = None if before is None else _read_place(before, way)
-        span = await self._engine.reads.look(lambda db: _span(db, wanted))
-        if span is None:
+        bounds = await self._engine.reads.look(lambda db: _bounds(db, wanted))
+        if bounds is None:
             return MessagePage()
-        place, floor = span.stop[way.is_by_id], span.first[way.is_by_id]
+        place, floor = bounds.stop[way.is_by_id], bounds.first[way.is_by_id]
         if start is not None:
             place = min(start, place)
         return await self._walk(wanted, way, place=place, floor=floor, limit=limit)
@@ -124,7 +124,7 @@ class SqlMessages:
         return {row[0]: _line(row) for row in rows}
 
 
-def _span(db: Rows, wanted: MessageFilter) -> Span | None:
+def _bounds(db: Rows, wanted: MessageFilter) -> WalkBounds | None:
     """Return where the times of a filter begin and end; None if there are no such messages."""
     last = db.row(_SQL["last"])
     since, until = wanted.since, wanted.until
@@ -132,7 +132,7 @@ def _span(db: Rows, wanted: MessageFilter) -> Span | None:
     if last is None or first is None:
         return None
     stop = None if until is None else _first_since(db, until + _SLACK_S, last=last)
-    return Span(first, stop or (_LAST_SEQ, _LAST_ID))
+    return WalkBounds(first, stop or (_LAST_SEQ, _LAST_ID))
 
 
 # Any: SQLite's values.
