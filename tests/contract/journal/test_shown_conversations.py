@@ -61,7 +61,7 @@ async def test_an_operator_sees_the_exact_prompt_of_a_call(tmp_path: Path) -> No
         shown = conversations(rig)
         prompt = await shown.prompt(CallAsk(call=f"{message_id}.3"))
         last = await shown.prompt(CallAsk(call=f"{message_id}.3", limit=1))
-        with pytest.raises(NotFound, match="No call is known as 'm_x.1'"):
+        with pytest.raises(NotFound, match=r"No call is known as 'm_x\.1'"):
             await shown.prompt(CallAsk(call="m_x.1"))
 
     assert [one["role"] for one in prompt.messages[1:]] == [one.role for one in sent.messages]
