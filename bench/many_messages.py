@@ -22,11 +22,17 @@ SHARES: Final[Mapping[str, int]] = {
     "telegram": 3,
 }
 PEOPLE = 5_000
+SESSIONS = 100_000
 _ID = "'m_0' || substr('0000000000' || (seq - ?1 + 1000000000), -10) || '00000000000000'"
 _PERSON = f"'p_' || (seq * 7919 % {PEOPLE})"
 # `?1` is the number of the first made-up message, `?2` that of the last.
 _NUMBERS = "WITH RECURSIVE n(seq) AS (SELECT ?1 UNION ALL SELECT seq + 1 FROM n WHERE seq < ?2) "
 _ADD_PEOPLE = "INSERT INTO people (id, created_at) SELECT 'p_' || (seq - 1), ?3 FROM n"
+_ADD_SESSIONS = (
+    "INSERT INTO lanes (key, person_id, platform, chat_id, head, turns, used_at) "
+    f"SELECT 'agent:main:rest:dm:c' || seq, {_PERSON}, CASE WHEN seq % {SHARES['telegram']} THEN "
+    "'rest' ELSE 'telegram' END, 'c' || seq, 2, 1, ?3 + seq * 1.5 FROM n"
+)
 _TABLES = {
     "inbox": (
         "INSERT INTO inbox (seq, id, account, platform, route, external_id, digest, lane, control, "
@@ -78,6 +84,8 @@ def add_messages(home: Path, count: int, *, start: float) -> None:
         with db:
             _make_room(db, count)
             db.execute(_NUMBERS + _ADD_PEOPLE, (1, PEOPLE, start))
+            sessions = min(count, SESSIONS)
+            db.execute(_NUMBERS + _ADD_SESSIONS, (1, sessions, start))
             for table in ("inbox", "interactions", "steps", "events", "outbox"):
                 db.execute(_NUMBERS + _TABLES[table], (1, count, start))
         db.pragma("wal_checkpoint", "truncate")

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from bench.gateway import Running, gateway, gateway_in, model_server
-from bench.many_messages import PEOPLE, SHARES, add_messages
+from bench.many_messages import PEOPLE, SESSIONS, SHARES, add_messages
 from bench.process import rss_mb
 from bench.registry import Group, Say, Settings, Target
 
@@ -73,6 +73,7 @@ def measure(say: Say) -> Iterator[dict[str, float]]:
                 sleep(_IDLE_S)
                 yield {"dashboard_fill_s": filled, "rss_1m_messages_mb": rss_mb(running.pid)}
                 yield from _lists(running, wanted, say)
+                yield from _sessions(running, say)
                 yield from _timelines(running, ids, say)
 
 
@@ -105,6 +106,17 @@ def _pages(running: Running, wanted: Filter) -> Iterator[float]:
         before = msgspec.json.decode(told, type=_Page).next or ""
         if not before:
             return
+
+
+def _sessions(running: Running, say: Say) -> Iterator[dict[str, float]]:
+    say("sessions")
+    took = []
+    for _ in range(ROUNDS * PAGES):
+        for path in ("/control/sessions", "/control/sessions?platform=telegram"):
+            began = monotonic()
+            _ask(running, path)
+            took.append((monotonic() - began) * 1_000)
+    yield {"dashboard_sessions_p95_ms": _p95(took)}
 
 
 def _timelines(running: Running, ids: list[str], say: Say) -> Iterator[dict[str, float]]:
@@ -153,7 +165,7 @@ def effective_settings() -> Settings:
     """Return what the numbers were measured with."""
     rare = ", ".join(f"1 in {share:,}: {name}" for name, share in SHARES.items())
     return {
-        "store": f"{MESSAGES:,} finished messages of {PEOPLE:,} people, written in bulk into a store of the "
+        "store": f"{MESSAGES:,} finished messages of {PEOPLE:,} people in {SESSIONS:,} sessions, written in bulk into a store of the "
         f"real schema with their turns, steps, events and deliveries; {rare}",
         "lists": f"{len(lists_of(0.0, 1.0))} filters, the first {PAGES} pages of 50 of each, {ROUNDS} rounds, one request "
         "after the other over HTTP by an operator's token",
@@ -167,6 +179,7 @@ GROUP = Group(
     about="lists of messages and timelines among a million messages; memory where nobody looks",
     targets={
         "dashboard_list_p95_ms": Target(at_most=150),
+        "dashboard_sessions_p95_ms": Target(at_most=150),
         "timeline_p95_ms": Target(at_most=100),
         "idle_rss_unopened_mb": Target(at_most=90),
     },
