@@ -158,6 +158,7 @@ CALLS: dict[str, tuple[str, str, Any]] = {
         f"sessions/graph?session=agent:main:telegram:dm:{NUMBER}",
         {"session": f"agent:main:telegram:dm:{NUMBER}"},
     ),
+    "sessions.undo": ("POST", "sessions/undo", {"session": f"agent:main:telegram:dm:{NUMBER}"}),
     "sessions.end": ("POST", "sessions/end", {"session": f"agent:main:telegram:dm:{NUMBER}"}),
     "channels.list": ("GET", "channels", None),
     "channels.directory": ("GET", "channels/directory", {}),

@@ -10,18 +10,21 @@ import msgspec
 
 from hermes.agents.secrets import mask_of
 from hermes.control.sessions import SessionOperations, session_id
-from hermes.errors import BadRequest, NotFound
+from hermes.errors import BadRequest, Conflict, NotFound
 from hermes.graph import Call, Message, MessageGraph
 from hermes.graph.sketch import Drawing, draw
 from hermes.message.outcome import MessageState, Outcome
 from hermes.message.session_key import graph_name
+from hermes.ports.clock import Clock
 from hermes.ports.person_rows import HomeReader
 from hermes.ports.request_numbers import WholeNumber
 from hermes.ports.session_history import ConversationMessage, TakenOut
+from hermes.ports.sessions import SessionUndo
 from hermes.ports.store import Store
 
 MOST_SHOWN = 200
 _MOST_BRANCHES = 50
+_MOST_UNDONE = 100
 _WIDTH = 100
 # One message is always shown, however long it is.
 _MOST_BYTES = 2_000_000
@@ -51,6 +54,23 @@ class CallAsk(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     call: str
     limit: WholeNumber = 50
+
+
+class UndoOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The wish to take the last exchanges out of what models see of a session."""
+
+    session: str
+    count: WholeNumber = 1
+    by: str = ""
+
+
+class UndoReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What was taken out; the person is not told."""
+
+    session: str
+    person_id: str
+    exchanges: int
+    messages: int
 
 
 class SaidMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -117,8 +137,9 @@ class CallPrompt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class ConversationOperations:
     """Where operators ask for what was said in sessions."""
 
-    def __init__(self, store: Store, sessions: SessionOperations) -> None:
+    def __init__(self, store: Store, sessions: SessionOperations, *, clock: Clock) -> None:
         self._store = store
+        self._clock = clock
         self._sessions = sessions
 
     async def transcript(self, ask: TranscriptAsk) -> Transcript:
@@ -151,6 +172,37 @@ class ConversationOperations:
             person_id=person_id,
             epoch=epoch,
             drawing=drawing,
+        )
+
+    async def undo(self, order: UndoOrder) -> UndoReport:
+        """Take the last exchanges out of a session; they stay in its graph."""
+        if not 1 <= order.count <= _MOST_UNDONE:
+            raise BadRequest(f"{order.count} exchanges: expected 1 to {_MOST_UNDONE}.")
+        found = await self._sessions.find(order.session)
+        view = await self._store.turns.view(found.key)
+        taken = await self._store.transcripts.exchanges(
+            found.key, epoch=view.epoch, limit=order.count
+        )
+        if not taken:
+            raise BadRequest("There is nothing to take back: nothing was said in this session.")
+        undo = SessionUndo(
+            lane=found.key,
+            epoch=view.epoch,
+            head=view.head,
+            cut=sum(one.length for one in taken),
+            actor=f"operator:{order.by}",
+            at=self._clock.now(),
+        )
+        if not await self._store.sessions.undo(undo):
+            raise Conflict(
+                "Nothing was taken back: something is under way in the session, or it has moved on "
+                "meanwhile. Try again in a moment."
+            )
+        return UndoReport(
+            session=session_id(self._store, found.key),
+            person_id=found.person_id,
+            exchanges=len(taken),
+            messages=undo.cut,
         )
 
     async def prompt(self, ask: CallAsk) -> CallPrompt:

@@ -150,7 +150,7 @@ class Operations:
         store = self._store
         self.interactions = InteractionOperations(store)
         self.messages = MessageOperations(store)
-        self.conversations = ConversationOperations(store, self.sessions)
+        self.conversations = ConversationOperations(store, self.sessions, clock=self._clock)
         self.audit = AuditOperations(store)
         self.graphs = GraphOperations()
         self.ratings = RatingOperations(store.transcripts, store.ids, clock=self._clock)

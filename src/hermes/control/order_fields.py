@@ -167,6 +167,7 @@ FIELD_HELP: Final[Mapping[str, str]] = {
     "messages.prompt.limit": "how many of its last messages to show, at most 200",
     "sessions.graph.epoch": "which of its conversations, counted from 0; the one it is in if omitted",
     "sessions.graph.limit": "how many messages at the end of each branch to show, at most 200",
+    "sessions.undo.count": "how many exchanges to take back, at most 100",
     "sessions.transcript.before": "continue the transcript here: the `earlier` of the page before",
     "models.route.agent": "the agent that makes the call, which may have keys of its own",
     "models.route.model": "the model named in the call",

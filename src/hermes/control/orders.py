@@ -430,6 +430,10 @@ SESSIONS_GRAPH = _row(
     "sessions.graph", "operator", conversations.ConversationOperations.graph,
     get="/control/sessions/graph", shows=True, result_targets=("session", "person_id"),
     summary="Show a conversation as a graph: branches, edits, model calls and subagents.")
+SESSIONS_UNDO = _row(
+    "sessions.undo", "operator", conversations.ConversationOperations.undo,
+    post="/control/sessions/undo", changes=True, result_targets=("session", "person_id"),
+    summary="Take the last exchanges out of what models see of a session; the graph keeps them.")
 SESSIONS_END = _row(
     "sessions.end", "operator", sessions.SessionOperations.end, post="/control/sessions/end",
     changes=True, result_targets=("session.id", "session.person_id"),

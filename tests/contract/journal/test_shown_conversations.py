@@ -9,11 +9,12 @@ from hermes.control.conversations import (
     ConversationOperations,
     SessionGraphAsk,
     TranscriptAsk,
+    UndoOrder,
 )
 from hermes.control.sessions import SessionOperations, session_id
 from hermes.control.why import explain
 from hermes.control.why_lines import WhyCallText, WhyStepText
-from hermes.errors import BadRequest, NotFound
+from hermes.errors import BadRequest, Conflict, NotFound
 from tests.contract.journal.rig import Rig, RunTool, open_rig
 from tests.contract.journal.test_observing import with_a_tool
 
@@ -23,7 +24,7 @@ LOOK = "Please look up the weather in Paris for me, thank you"
 
 def conversations(rig: Rig) -> ConversationOperations:
     sessions = SessionOperations(rig.store, clock=rig.clock, ended=lambda _lane, _why: None)
-    return ConversationOperations(rig.store, sessions)
+    return ConversationOperations(rig.store, sessions, clock=rig.clock)
 
 
 @pytest.mark.req("A32")
@@ -112,3 +113,46 @@ async def test_a_session_is_shown_as_a_transcript_in_pages_and_as_a_graph(tmp_pa
     ]
     assert [one.text for one in branch.gone] == ["three", "#3 three"]
     assert short.drawing.branches[0].left_out == 3
+
+
+@pytest.mark.req("A32")
+async def test_an_operator_takes_back_the_end_of_a_session_and_models_no_longer_see_it(
+    tmp_path: Path,
+) -> None:
+    async with open_rig(tmp_path) as rig:
+        for text in ("one", "two", "three"):
+            await rig.outcome(await rig.say(text))
+        shown = conversations(rig)
+        done = await shown.undo(UndoOrder(session=LANE, count=2, by="ann"))
+        await rig.outcome(await rig.say("four"))
+        sent = rig.model.calls[-1].request.messages
+        transcript = await shown.transcript(TranscriptAsk(session=LANE))
+        graph = await shown.graph(SessionGraphAsk(session=LANE))
+        with pytest.raises(BadRequest, match="0 exchanges: expected 1 to 100"):
+            await shown.undo(UndoOrder(session=LANE, count=0))
+
+    assert (done.exchanges, done.messages) == (2, 4)
+    assert [one.text for one in sent] == ["one", "#1 one", "four"]
+    assert [(one.text, one.taken_out) for one in transcript.messages] == [
+        ("one", ""),
+        ("two", "all"),
+        ("three", "all"),
+        ("four", ""),
+    ]
+    (branch,) = graph.drawing.branches
+    gone = [one for line in branch.lines for one in line.gone]
+    assert [(one.text, one.actor) for one in gone] == [
+        (text, "operator:ann") for text in ("two", "#2 two", "three", "#3 three")
+    ]
+
+
+@pytest.mark.req("A32")
+async def test_nothing_is_taken_back_while_something_is_under_way(tmp_path: Path) -> None:
+    async with open_rig(tmp_path) as rig:
+        await rig.outcome(await rig.say("one"))
+        shown = conversations(rig)
+        await rig.say("[[hang]]")
+        await rig.until(lambda: len(rig.model.calls) == 2)
+
+        with pytest.raises(Conflict, match="something is under way"):
+            await shown.undo(UndoOrder(session=LANE))

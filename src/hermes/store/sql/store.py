@@ -102,7 +102,7 @@ class SqlStore:
         self.jobs = SqlJobs(engine, facts=self.facts)
         self.dreams = SqlDreams(engine)
         self.compactions = SqlCompactions(engine, transcripts=self.transcripts, souls=self.souls)
-        self.sessions = SqlSessions(engine)
+        self.sessions = SqlSessions(engine, transcripts=self.transcripts)
         self.pruning = SqlPruning(engine)
         self.turns = SqlTurns(
             engine, transcripts=self.transcripts, souls=self.souls, make_id=make_id

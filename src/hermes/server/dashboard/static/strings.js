@@ -106,6 +106,7 @@ const TEXTS = {
   "graph.older": "{n} older messages",
   "graph.former": "{edit} by {actor}: {text}",
   "do.sessions.end": "End session",
+  "do.sessions.undo": "Take back",
 
   "page.overview": "Overview",
   "page.orders": "Orders",

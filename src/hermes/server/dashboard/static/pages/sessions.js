@@ -37,6 +37,7 @@ export function show(view) {
   const back = el("p", {}, el("a", { href: view.path }, t("back", { page: view.title })));
   view.main.append(back, el("h2", { class: "subject" }, view.id));
   const buttons = [
+    actionButton("sessions.undo", { fixed: { session: view.id }, fields: ["count"] }),
     actionButton("sessions.end", { fixed: { session: view.id }, danger: true }),
     el("button", { type: "button", class: "button", on: { click: () => save(view) } }, t("sessions.export")),
   ].filter(Boolean);
