@@ -266,6 +266,12 @@ SECTIONS = (
     HelpGroup(
         "Records",
         (
+            _group(
+                "messages",
+                "messages",
+                "List messages by person, channel, model, outcome, cost",
+                Row("list", "list_all", "LIST_EPILOG"),
+            ),
             _one("interactions", "interactions:command", "List turns: model, tokens, cost, tools"),
             _one("costs", "costs:command", "Show what model calls cost"),
             _one("search", "search:command", "Search what people and agents wrote"),

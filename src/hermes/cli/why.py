@@ -17,6 +17,7 @@ from hermes.control.orders import MESSAGES_READ, MESSAGES_WHY
 from hermes.control.why import WhyAsk, WhyReport, WhyRoute, WhySummary
 from hermes.control.why_answer import clock_time, span
 from hermes.control.why_call import CallStory, cost_text, key_text, stored_text
+from hermes.control.why_lines import WhyStepText
 from hermes.control.why_pictures import pictures_text
 from hermes.control.why_tools import tools_text
 from hermes.errors import NotFound
@@ -92,6 +93,8 @@ def _print(report: WhyReport, out: Console) -> None:
         _said(out, "Message", text=report.text.message)
         if report.text.recalled:
             _said(out, "Recalled", text="\n".join(report.text.recalled))
+        for step in report.text.steps:
+            _step(out, step)
         _said(out, "Reply", text=report.text.reply)
         for one in report.text.results:
             _said(out, f"Full result of {one.tool} (step {one.step})", text=one.text)
@@ -168,18 +171,33 @@ def _delivery(how: str, attempts: int) -> str:
 
 
 def _timeline(report: WhyReport, out: Console) -> None:
-    table = make_table("time (UTC)", "after", "what", "")
+    table = make_table("time (UTC)", "after", "lasted", "what", "cost", "")
     for line in report.lines:
         moment = datetime.fromtimestamp(line.at, UTC).strftime("%H:%M:%S.%f")[:-3]
         # The route has its own table.
         told = {} if line.what == "routed" else line.data
         data = " ".join(f"{name}={_cell(value)}" for name, value in told.items())
         table.add_row(
-            moment, span(line.after_s), Text(clean(line.what)), Text(clean(data), style="dim")
+            moment,
+            span(line.after_s),
+            "" if line.lasted_s is None else span(line.lasted_s),
+            Text(clean(line.what)),
+            cost_text(line.usage) if line.usage != Usage() else "",
+            Text(clean(data), style="dim"),
         )
     if table.row_count:
         out.print(Text("Timeline", style="bold"))
         out.print(table)
+
+
+def _step(out: Console, step: WhyStepText) -> None:
+    parts = (
+        ("thoughts", step.thoughts),
+        ("arguments", step.arguments),
+        *((f"calls {call.tool}", call.arguments) for call in step.calls),
+        ("text", step.text),
+    )
+    _pairs(out, [(name, text) for name, text in parts if text], title=f"Step {step.step}")
 
 
 def _said(out: Console, title: str, *, text: str | None) -> None:

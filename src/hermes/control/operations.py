@@ -16,6 +16,7 @@ from hermes.control.audit import AuditOperations
 from hermes.control.branches import BranchAsk, BranchReport, branch_costs
 from hermes.control.channels import ChannelOperations
 from hermes.control.consent import ConsentOperations
+from hermes.control.conversations import ConversationOperations
 from hermes.control.credits import CreditOperations
 from hermes.control.cron import CronOperations
 from hermes.control.deadletters import DeadLetterOperations
@@ -24,6 +25,7 @@ from hermes.control.ids import IdOperations, ListAll
 from hermes.control.interactions import InteractionOperations
 from hermes.control.keys import KeyOperations, RandomBytes
 from hermes.control.memory import DreamNow, MemoryOperations
+from hermes.control.messages import MessageOperations
 from hermes.control.pairing import PairingOperations, Wake, wake_nobody
 from hermes.control.ratings import RatingOperations
 from hermes.control.runtime import GatewayOperations, ModelOperations, RuntimeHandles
@@ -133,18 +135,25 @@ class Operations:
         )
         self.spending = SpendingOperations(store.spend, store.keys, calendar=calendar, clock=clock)
         self.consent = ConsentOperations(store.people, clock=clock)
-        self.interactions = InteractionOperations(store)
-        self.audit = AuditOperations(store)
         self.tokens = TokenOperations(store.access, clock=clock, random_bytes=random_bytes)
         self.sessions = SessionOperations(store, clock=clock, ended=handles.session_ended)
+        self._add_readers()
         self.channels = ChannelOperations(store, handles, clock=clock)
         self._hold = self.channels.hold_of
         self.deadletters = DeadLetterOperations(store, clock=clock, wake=wake, hold=self._hold)
         self.models = ModelOperations(handles)
         self.gateway = GatewayOperations(handles)
         self.ids = IdOperations(store, others=self._names())
+
+    def _add_readers(self) -> None:
+        """Add the parts that only look at what the store holds, and those that rate it."""
+        store = self._store
+        self.interactions = InteractionOperations(store)
+        self.messages = MessageOperations(store)
+        self.conversations = ConversationOperations(store, self.sessions, clock=self._clock)
+        self.audit = AuditOperations(store)
         self.graphs = GraphOperations()
-        self.ratings = RatingOperations(store.transcripts, store.ids, clock=clock)
+        self.ratings = RatingOperations(store.transcripts, store.ids, clock=self._clock)
 
     def _names(self) -> Mapping[str, ListAll]:
         """Return what lists the ids and names that no table has."""

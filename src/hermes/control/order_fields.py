@@ -34,6 +34,21 @@ def _agent_fields() -> dict[str, str]:
     }
 
 
+def _listed_fields() -> dict[str, str]:
+    """Return the fields of lists of messages, with and without what was said."""
+    told = {
+        "before": "continue the list here: the `next` of the page before",
+        "least_usd": "only turns that cost at least this many dollars",
+        "model": "only turns that this model answered",
+        "outcome": "only messages that ended so; `open` for those that have not ended",
+        "since": "only messages accepted at this time or later",
+        "until": "only messages accepted at this time or earlier",
+        "user": _ONLY_PERSON,
+    }
+    orders = ("messages.list", "messages.list_with_text")
+    return {f"{order}.{name}": text for order in orders for name, text in told.items()}
+
+
 # Keyed by field name or, if a name has several meanings, by `order.field`.
 FIELD_HELP: Final[Mapping[str, str]] = {
     "access_token": "the token that the issuer gave",
@@ -148,6 +163,12 @@ FIELD_HELP: Final[Mapping[str, str]] = {
     "keys.revoke.id": "the key's id, or its beginning or end",
     "memory.forget.key": "the key of the fact to forget",
     "memory.set.key": "the key of the fact, such as `diet`",
+    **_listed_fields(),
+    "messages.prompt.limit": "how many of its last messages to show, at most 200",
+    "sessions.graph.epoch": "which of its conversations, counted from 0; the one it is in if omitted",
+    "sessions.graph.limit": "how many messages at the end of each branch to show, at most 200",
+    "sessions.undo.count": "how many exchanges to take back, at most 100",
+    "sessions.transcript.before": "continue the transcript here: the `earlier` of the page before",
     "models.route.agent": "the agent that makes the call, which may have keys of its own",
     "models.route.model": "the model named in the call",
     "models.route.tier": "the tier of the person who makes the call",

@@ -5,12 +5,9 @@ the audit log keeps of it, and a line of help. Its request is the first required
 function, its report what the function returns.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from inspect import Parameter, signature
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Final, Required, TypedDict, Unpack, cast, overload
-
-import msgspec
+from typing import Final
 
 from hermes.control import (
     agents,
@@ -18,6 +15,7 @@ from hermes.control import (
     audit,
     channels,
     consent,
+    conversations,
     cron,
     deadletters,
     graph_access,
@@ -25,6 +23,7 @@ from hermes.control import (
     interactions,
     keys,
     memory,
+    messages,
     pairing,
     ratings,
     runtime,
@@ -38,127 +37,15 @@ from hermes.control import (
 )
 from hermes.control import credits as credit
 from hermes.control.operations import Operations
-from hermes.control.order import Actor, AnyOrder, Method, NoFields, Order, Report, Request
+from hermes.control.order import AnyOrder
+from hermes.control.order_table import OrderTable
 from hermes.control.search import SearchOperations
-from hermes.ports.access import Role
 from hermes.ports.ids import IDS_PATH
 
 _PERSON: Final = ("person_id",)
 _USER: Final = ("user.id",)
-# Parameters of functions that want to know who gives the order: which credential, in which role.
-_OF_ACTOR: Final[Mapping[str, Callable[[Actor], str]]] = {
-    "maker": lambda actor: actor.credential,
-    "role": lambda actor: actor.role,
-}
-_rows: list[AnyOrder] = []
-
-
-class _Audit(TypedDict, total=False):
-    """What the audit log keeps of an order; the fields of `Order` say more."""
-
-    changes: bool
-    shows: bool
-    targets: tuple[str, ...]
-    result_targets: tuple[str, ...]
-    result_models: tuple[str, ...]
-    result_names: tuple[str, ...]
-
-
-class _Row(_Audit, total=False):
-    """What a row has beside its name, its role and its function; one method has its path."""
-
-    get: str
-    post: str
-    put: str
-    patch: str
-    delete: str
-    summary: Required[str]
-
-
-def make_order(
-    name: str,
-    least: Role,
-    run: Callable[..., Awaitable[Any]],
-    *,
-    get: str = "",
-    post: str = "",
-    put: str = "",
-    patch: str = "",
-    delete: str = "",
-    summary: str,
-    **audited: Unpack[_Audit],
-) -> AnyOrder:
-    """Return the order that a method runs; raises `TypeError` if it could never be given."""
-    paths = {"GET": get, "POST": post, "PUT": put, "PATCH": patch, "DELETE": delete}
-    given = [(method, path) for method, path in paths.items() if path]
-    if len(given) != 1:
-        raise TypeError(f"{name} needs a path, of one method")
-    parameters = tuple(signature(run).parameters.values())[1:]
-    told = [one.name for one in parameters if one.name in _OF_ACTOR]
-    request = _request_of(name, parameters)
-    owner, _, method = run.__qualname__.rpartition(".")
-
-    def give(operations: Operations, asked: Any, actor: Actor) -> Awaitable[Any]:
-        part = operations.part(owner, wanted_by=name)
-        who = {name: _OF_ACTOR[name](actor) for name in told}
-        asks = () if request is NoFields else (asked,)
-        done: Awaitable[Any] = getattr(part, method)(*asks, **who)
-        return done
-
-    return Order(
-        name=name,
-        least=least,
-        method=cast("Method", given[0][0]),
-        path=given[0][1],
-        request=request,
-        report=signature(run).return_annotation,
-        run=give,
-        summary=summary,
-        **audited,
-    )
-
-
-def _request_of(name: str, parameters: Iterable[Parameter]) -> type[msgspec.Struct]:
-    """Return the type of the first required parameter; nobody could give a second one."""
-    required = [one for one in parameters if one.default is one.empty and one.name not in _OF_ACTOR]
-    if len(required) > 1:
-        raise TypeError(f"the function of {name} takes `{required[1].name}`, which no request has")
-    kind = required[0].annotation if required else NoFields
-    if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
-        raise TypeError(f"the request of {name} is {kind!r}, and not a struct")
-    return kind
-
-
-# Any: a function is a method of one of the parts of `Operations`.
-@overload
-def _row(
-    name: str,
-    least: Role,
-    run: Callable[[Any], Awaitable[Report]],
-    **row: Unpack[_Row],
-) -> Order[NoFields, Report]: ...
-@overload
-def _row(
-    name: str,
-    least: Role,
-    run: Callable[[Any, Request], Awaitable[Report]],
-    **row: Unpack[_Row],
-) -> Order[Request, Report]: ...
-@overload
-def _row(
-    name: str,
-    least: Role,
-    run: Callable[[Any, Request, str], Awaitable[Report]],
-    **row: Unpack[_Row],
-) -> Order[Request, Report]: ...
-def _row(
-    name: str, least: Role, run: Callable[..., Awaitable[Any]], **row: Unpack[_Row]
-) -> AnyOrder:
-    """Add a row to the table; one of its methods has its path."""
-    order = make_order(name, least, run, **row)
-    _rows.append(order)
-    return order
-
+_table = OrderTable()
+_row = _table.row
 
 # A table of three lines a row; the formatter would make it eight.
 # fmt: off
@@ -271,6 +158,13 @@ MCP_LOGOUT = _row(
     "mcp.logout", "owner", runtime.GatewayOperations.mcp_logout, post="/control/mcp/logout",
     changes=True, targets=("server",),
     summary="Forget the tokens of an MCP server.")
+MESSAGES_LIST = _row(
+    "messages.list", "operator", messages.MessageOperations.list, get="/control/messages",
+    summary="List messages, the newest first, without what was said.")
+MESSAGES_LIST_TEXT = _row(
+    "messages.list_with_text", "operator", messages.MessageOperations.list_with_text,
+    get="/control/messages?text=true", shows=True, targets=("user",),
+    summary="List messages, the newest first, with the beginning of what was said.")
 MESSAGES_WHY = _row(
     "messages.why", "viewer", Operations.why, get="/control/why/{id:path}",
     summary="Explain what happened to a message, a refusal or a call, without what was said.")
@@ -278,6 +172,10 @@ MESSAGES_READ = _row(
     "messages.read", "operator", Operations.why_in_full, get="/control/why/{id:path}?text=true",
     shows=True, targets=("id",), result_targets=("id",),
     summary="Explain what happened to a message, with what was said.")
+MESSAGES_PROMPT = _row(
+    "messages.prompt", "operator", conversations.ConversationOperations.prompt,
+    get="/control/calls/{call}", shows=True, targets=("call",), result_targets=("person_id",),
+    summary="Show what one model call was sent, word for word, and what it answered.")
 IDS_FIND = _row(
     "ids.find", "owner", ids.IdOperations.find, get=IDS_PATH,
     summary="List ids that begin or end with a part, as shells complete them.")
@@ -524,6 +422,18 @@ SEARCH_REBUILD = _row(
 SESSIONS_LIST = _row(
     "sessions.list", "operator", sessions.SessionOperations.list, get="/control/sessions",
     summary="List open sessions, the most recently used first.")
+SESSIONS_TRANSCRIPT = _row(
+    "sessions.transcript", "operator", conversations.ConversationOperations.transcript,
+    get="/control/sessions/transcript", shows=True, result_targets=("session", "person_id"),
+    summary="Show what was said in a session, the newest messages first.")
+SESSIONS_GRAPH = _row(
+    "sessions.graph", "operator", conversations.ConversationOperations.graph,
+    get="/control/sessions/graph", shows=True, result_targets=("session", "person_id"),
+    summary="Show a conversation as a graph: branches, edits, model calls and subagents.")
+SESSIONS_UNDO = _row(
+    "sessions.undo", "operator", conversations.ConversationOperations.undo,
+    post="/control/sessions/undo", changes=True, result_targets=("session", "person_id"),
+    summary="Take the last exchanges out of what models see of a session; the graph keeps them.")
 SESSIONS_END = _row(
     "sessions.end", "operator", sessions.SessionOperations.end, post="/control/sessions/end",
     changes=True, result_targets=("session.id", "session.person_id"),
@@ -568,7 +478,7 @@ AUDIT_LIST = _row(
     summary="List the orders that were given, the newest first.")
 # fmt: on
 
-ORDERS: Final[tuple[AnyOrder, ...]] = tuple(_rows)
+ORDERS: Final[tuple[AnyOrder, ...]] = tuple(_table.rows)
 # `tokens.create` has two paths: the first row is the one by this name.
 BY_NAME: Final[Mapping[str, AnyOrder]] = MappingProxyType(
     {order.name: order for order in reversed(ORDERS)}

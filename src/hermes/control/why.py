@@ -31,13 +31,13 @@ from hermes.control.why_call import (
     story_of,
     whose_key,
 )
-from hermes.control.why_delivery import DeliveryTry, attempts_of, send_lines, tries_of
+from hermes.control.why_delivery import DeliveryTry, attempts_of, tries_of
+from hermes.control.why_lines import WhyLine, WhyStepText, lines_of, seconds, step_texts
 from hermes.control.why_pictures import WhyPictures, pictures_of
 from hermes.control.why_tools import (
     WhyResult,
     WhyTools,
     recalled_lines,
-    step_data,
     tools_given,
     whole_results,
 )
@@ -45,38 +45,22 @@ from hermes.errors import NotFound
 from hermes.message.outcome import DeliveryState, MessageState, Outcome
 from hermes.message.parts import text_of
 from hermes.message.reply import Usage
-from hermes.ports.approvals import DENIED_APPROVAL, WAITS_FOR_APPROVAL
 from hermes.ports.ids import IdKind, whole_id
 from hermes.ports.inbox import RefusedMessage
 from hermes.ports.outbox import DeliveryRecord
-from hermes.ports.steps import PaidBy, Step, TimelineEvent
+from hermes.ports.steps import PaidBy, TimelineEvent
 from hermes.ports.store import Store
 from hermes.ports.timeline import Timeline
 from hermes.ports.turns import COMPACTED_HISTORY, MessageRecord
 
 _ROUTED = "routed"
 _KINDS: tuple[IdKind, ...] = ("message", "refusal", "delivery", "call")
-_APPROVAL_EVENTS = {
-    WAITS_FOR_APPROVAL: "waited for approval",
-    DENIED_APPROVAL: "denied approval",
-}
 
 
 class WhyAsk(msgspec.Struct, frozen=True, kw_only=True):
     """A message, a refusal, a delivery or a call of `/v1`, by its id or its sender's id for it."""
 
     id: str
-
-
-class WhyLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One thing that happened; `after_s` counts from acceptance, `took_s` until the next line."""
-
-    at: float
-    after_s: float
-    what: str
-    took_s: float | None = None
-    # Any: each kind of event has its own fields; they are only ever printed.
-    data: dict[str, Any] = {}
 
 
 class WhyDelivery(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -153,6 +137,7 @@ class WhyText(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     reply: str | None
     recalled: tuple[str, ...] = ()
     results: tuple[WhyResult, ...] = ()
+    steps: tuple[WhyStepText, ...] = ()
 
 
 class WhyReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -285,7 +270,7 @@ async def _of_message(
         lane=message.lane,
         accepted_at=message.received_at,
         done_at=message.done_at,
-        duration_s=_seconds(ended - message.received_at),
+        duration_s=seconds(ended - message.received_at),
         state=message.state,
         outcome=message.outcome,
         waiting_for=waiting,
@@ -306,7 +291,7 @@ async def _of_message(
         branch_usage=top.whole if below else Usage(),
         credits=_credits(timeline),
         deliveries=tuple(_delivery(row, now=now, holds=holds) for row in timeline.deliveries),
-        lines=_lines(message, timeline),
+        lines=lines_of(message, timeline),
         interaction=timeline.interaction,
         refusal=_refusal(timeline.refusal) if timeline.refusal else None,
         text=await _text(store, timeline) if show else None,
@@ -364,7 +349,7 @@ async def _of_call(store: Store, call: TimelineEvent, *, asked: str, now: float)
         platform="v1",
         accepted_at=call.at,
         done_at=call.at + took,
-        duration_s=_seconds(took),
+        duration_s=seconds(took),
         attempts=len(story.attempts) if story else 0,
         route=_call_route(story) if story else None,
         model=story.model if story else None,
@@ -410,6 +395,7 @@ async def _text(store: Store, timeline: Timeline) -> WhyText:
         reply=timeline.result.text if timeline.result else None,
         recalled=await recalled_lines(store, timeline),
         results=whole_results(timeline.steps),
+        steps=step_texts(timeline.steps),
     )
 
 
@@ -478,53 +464,3 @@ def _delivery(row: DeliveryRecord, *, now: float, holds: Holds) -> WhyDelivery:
         platform_message_id=row.platform_message_id,
         tries=tries_of(row),
     )
-
-
-def _lines(message: MessageRecord, timeline: Timeline) -> tuple[WhyLine, ...]:
-    start = message.received_at
-    told: list[tuple[float, str, dict[str, Any]]] = []
-    if not any(event.kind == "accepted" for event in timeline.events):
-        told.append((start, "accepted", {"platform": message.platform}))
-    told += [(event.at, _event_name(event), event.data) for event in timeline.events]
-    told += [
-        (step.at, _step_name(step), step_data(step, message.id))
-        for step in timeline.steps
-        if step.at and step.kind != "output"
-    ]
-    told += [line for row in timeline.deliveries for line in send_lines(row)]
-    has_ended = any(event.kind == "ended" for event in timeline.events)
-    if message.done_at is not None and not has_ended:
-        told.append((message.done_at, str(message.outcome or "done"), {}))
-    return _told_lines(told, start=start)
-
-
-def _told_lines(
-    told: list[tuple[float, str, dict[str, Any]]], *, start: float
-) -> tuple[WhyLine, ...]:
-    """Return what happened in the order of time."""
-    told.sort(key=lambda line: line[0])
-    ends: list[float | None] = [at for at, _, _ in told[1:]]
-    return tuple(
-        WhyLine(
-            at=at,
-            after_s=_seconds(at - start),
-            what=what,
-            took_s=None if end is None else _seconds(end - at),
-            data=data,
-        )
-        for (at, what, data), end in zip(told, [*ends, None], strict=True)
-    )
-
-
-def _event_name(event: TimelineEvent) -> str:
-    words = _APPROVAL_EVENTS.get(event.kind)
-    return event.kind if words is None else f"{words} {event.data.get('approval', '')}".strip()
-
-
-def _step_name(step: Step) -> str:
-    return f"{step.kind} {step.name}".strip()
-
-
-def _seconds(value: float) -> float:
-    """Rounded to milliseconds; a clock that was set back shows as no time, not as negative."""
-    return round(max(0.0, value), 3)

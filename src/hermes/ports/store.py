@@ -6,7 +6,7 @@ ciphertext; a second backend adds a folder and passes the same contract suite.
 """
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from hermes.ports.access import AccessStore
 from hermes.ports.agents import AgentStore
@@ -24,6 +24,7 @@ from hermes.ports.inbox import InboxStore
 from hermes.ports.interactions import InteractionStore
 from hermes.ports.keys import AnswerStore, KeyStore
 from hermes.ports.memory import FactStore, JobStore, SoulStore, VectorStore
+from hermes.ports.messages import MessageLister
 from hermes.ports.offers import OfferStore
 from hermes.ports.operations import (
     DeadLetterStore,
@@ -45,6 +46,8 @@ from hermes.ports.tasks import TaskStore
 from hermes.ports.timeline import Timeline
 from hermes.ports.turns import TurnStore
 from hermes.ports.wallet import WalletStore
+
+Result = TypeVar("Result")
 
 
 class Store(Protocol):
@@ -231,6 +234,11 @@ class Store(Protocol):
         ...
 
     @property
+    def messages(self) -> MessageLister:
+        """Messages as operators list them."""
+        ...
+
+    @property
     def ids(self) -> IdStore:
         """Ids by a part of them."""
         ...
@@ -253,6 +261,13 @@ class Store(Protocol):
     @property
     def graphs(self) -> HomeReader:
         """The message graphs, for plain reading."""
+        ...
+
+    async def read_graphs(self, work: Callable[[HomeReader], Result]) -> Result:
+        """Run plain code over the message graphs in a thread, as they are when it begins.
+
+        It is for long readings; the code may keep nothing of the reader.
+        """
         ...
 
     async def rotate_keys(

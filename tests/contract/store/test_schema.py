@@ -39,6 +39,7 @@ TOPICS = (
     "interactions",
     "keys",
     "memory",
+    "messages",
     "offers",
     "operating",
     "outbox",

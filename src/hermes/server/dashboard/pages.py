@@ -23,5 +23,8 @@ class Page(msgspec.Struct, frozen=True):
 
 PAGES: Final[tuple[Page, ...]] = (
     Page("overview", "now", "viewer"),
+    Page("messages", "now", "operator"),
+    Page("message", "now", "viewer"),
+    Page("sessions", "now", "operator"),
     Page("orders", "access", "viewer"),
 )

@@ -29,6 +29,7 @@ from hermes.store.sql.inbox import SqlInbox
 from hermes.store.sql.interactions import SqlInteractions
 from hermes.store.sql.jobs import SqlJobs
 from hermes.store.sql.keys import SqlKeys
+from hermes.store.sql.messages import SqlMessages
 from hermes.store.sql.offers import SqlOffers
 from hermes.store.sql.operations import SqlDeadLetters, SqlModelSwap, SqlOpenSessions, SqlPauses
 from hermes.store.sql.outbox import SqlOutbox
@@ -101,7 +102,7 @@ class SqlStore:
         self.jobs = SqlJobs(engine, facts=self.facts)
         self.dreams = SqlDreams(engine)
         self.compactions = SqlCompactions(engine, transcripts=self.transcripts, souls=self.souls)
-        self.sessions = SqlSessions(engine)
+        self.sessions = SqlSessions(engine, transcripts=self.transcripts)
         self.pruning = SqlPruning(engine)
         self.turns = SqlTurns(
             engine, transcripts=self.transcripts, souls=self.souls, make_id=make_id
@@ -131,6 +132,7 @@ class SqlStore:
         self.access = SqlAccess(engine)
         self.ids = SqlIds(engine)
         self.interactions = SqlInteractions(engine)
+        self.messages = SqlMessages(engine)
         self.agents = SqlAgents(engine, secrets=self.secrets)
         self.tasks = SqlTasks(engine)
 

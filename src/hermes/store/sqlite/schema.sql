@@ -195,6 +195,8 @@ CREATE UNIQUE INDEX inbox_content ON inbox (account, platform, route, content_ke
     WHERE content_key IS NOT NULL;
 CREATE INDEX inbox_merging ON inbox (merged_into) WHERE state = 'merging';
 CREATE INDEX inbox_person ON inbox (person_id, seq) WHERE control = 0;
+CREATE INDEX inbox_platform ON inbox (platform, seq) WHERE control = 0;
+CREATE INDEX inbox_outcome ON inbox (outcome, seq) WHERE outcome <> 'answered' AND control = 0;
 
 -- One row per session: who holds it, and how far its transcript goes.
 CREATE TABLE lanes (
@@ -311,6 +313,11 @@ CREATE TABLE interactions (
     at REAL NOT NULL,
     unpriced INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
+CREATE INDEX interactions_agent ON interactions (agent, message_id);
+CREATE INDEX interactions_model ON interactions (llm_backend, message_id);
+CREATE INDEX interactions_cent ON interactions (message_id) WHERE cost_usd >= 0.01;
+CREATE INDEX interactions_dime ON interactions (message_id) WHERE cost_usd >= 0.1;
+CREATE INDEX interactions_dollar ON interactions (message_id) WHERE cost_usd >= 1.0;
 
 -- Replies on their way out.
 CREATE TABLE outbox (
