@@ -1,16 +1,8 @@
-"""The table of operator orders: one row for each, and nothing else to add for a new one.
+"""The table of operator orders: one row for each, and nothing else to add for a new one."""
 
-A row has the order's name, its lowest role, the function that runs it, its method and path, what
-the audit log keeps of it, and a line of help. Its request is the first required parameter of the
-function, its report what the function returns.
-"""
-
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from inspect import Parameter, signature
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Final, Required, TypedDict, Unpack, cast, overload
-
-import msgspec
+from typing import Final
 
 from hermes.control import (
     agents,
@@ -21,10 +13,13 @@ from hermes.control import (
     cron,
     deadletters,
     graph_access,
+    home,
     ids,
     interactions,
     keys,
+    live,
     memory,
+    overview,
     pairing,
     ratings,
     runtime,
@@ -38,133 +33,23 @@ from hermes.control import (
 )
 from hermes.control import credits as credit
 from hermes.control.operations import Operations
-from hermes.control.order import Actor, AnyOrder, Method, NoFields, Order, Report, Request
+from hermes.control.order import AnyOrder
+from hermes.control.order_rows import ROWS
+from hermes.control.order_rows import row as _row
 from hermes.control.search import SearchOperations
-from hermes.ports.access import Role
 from hermes.ports.ids import IDS_PATH
 
 _PERSON: Final = ("person_id",)
 _USER: Final = ("user.id",)
-# Parameters of functions that want to know who gives the order: which credential, in which role.
-_OF_ACTOR: Final[Mapping[str, Callable[[Actor], str]]] = {
-    "maker": lambda actor: actor.credential,
-    "role": lambda actor: actor.role,
-}
-_rows: list[AnyOrder] = []
-
-
-class _Audit(TypedDict, total=False):
-    """What the audit log keeps of an order; the fields of `Order` say more."""
-
-    changes: bool
-    shows: bool
-    targets: tuple[str, ...]
-    result_targets: tuple[str, ...]
-    result_models: tuple[str, ...]
-    result_names: tuple[str, ...]
-
-
-class _Row(_Audit, total=False):
-    """What a row has beside its name, its role and its function; one method has its path."""
-
-    get: str
-    post: str
-    put: str
-    patch: str
-    delete: str
-    summary: Required[str]
-
-
-def make_order(
-    name: str,
-    least: Role,
-    run: Callable[..., Awaitable[Any]],
-    *,
-    get: str = "",
-    post: str = "",
-    put: str = "",
-    patch: str = "",
-    delete: str = "",
-    summary: str,
-    **audited: Unpack[_Audit],
-) -> AnyOrder:
-    """Return the order that a method runs; raises `TypeError` if it could never be given."""
-    paths = {"GET": get, "POST": post, "PUT": put, "PATCH": patch, "DELETE": delete}
-    given = [(method, path) for method, path in paths.items() if path]
-    if len(given) != 1:
-        raise TypeError(f"{name} needs a path, of one method")
-    parameters = tuple(signature(run).parameters.values())[1:]
-    told = [one.name for one in parameters if one.name in _OF_ACTOR]
-    request = _request_of(name, parameters)
-    owner, _, method = run.__qualname__.rpartition(".")
-
-    def give(operations: Operations, asked: Any, actor: Actor) -> Awaitable[Any]:
-        part = operations.part(owner, wanted_by=name)
-        who = {name: _OF_ACTOR[name](actor) for name in told}
-        asks = () if request is NoFields else (asked,)
-        done: Awaitable[Any] = getattr(part, method)(*asks, **who)
-        return done
-
-    return Order(
-        name=name,
-        least=least,
-        method=cast("Method", given[0][0]),
-        path=given[0][1],
-        request=request,
-        report=signature(run).return_annotation,
-        run=give,
-        summary=summary,
-        **audited,
-    )
-
-
-def _request_of(name: str, parameters: Iterable[Parameter]) -> type[msgspec.Struct]:
-    """Return the type of the first required parameter; nobody could give a second one."""
-    required = [one for one in parameters if one.default is one.empty and one.name not in _OF_ACTOR]
-    if len(required) > 1:
-        raise TypeError(f"the function of {name} takes `{required[1].name}`, which no request has")
-    kind = required[0].annotation if required else NoFields
-    if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
-        raise TypeError(f"the request of {name} is {kind!r}, and not a struct")
-    return kind
-
-
-# Any: a function is a method of one of the parts of `Operations`.
-@overload
-def _row(
-    name: str,
-    least: Role,
-    run: Callable[[Any], Awaitable[Report]],
-    **row: Unpack[_Row],
-) -> Order[NoFields, Report]: ...
-@overload
-def _row(
-    name: str,
-    least: Role,
-    run: Callable[[Any, Request], Awaitable[Report]],
-    **row: Unpack[_Row],
-) -> Order[Request, Report]: ...
-@overload
-def _row(
-    name: str,
-    least: Role,
-    run: Callable[[Any, Request, str], Awaitable[Report]],
-    **row: Unpack[_Row],
-) -> Order[Request, Report]: ...
-def _row(
-    name: str, least: Role, run: Callable[..., Awaitable[Any]], **row: Unpack[_Row]
-) -> AnyOrder:
-    """Add a row to the table; one of its methods has its path."""
-    order = make_order(name, least, run, **row)
-    _rows.append(order)
-    return order
-
 
 # A table of three lines a row; the formatter would make it eight.
 # fmt: off
 GATEWAY_STATUS = _row(
     "gateway.status", "viewer", runtime.GatewayOperations.status, get="/control/status",
     summary="Show how the gateway is doing: channels, models, store, running turns.")
+GATEWAY_OVERVIEW = _row(
+    "gateway.overview", "viewer", overview.OverviewOperations.overview, get="/control/overview",
+    summary="Show what the gateway did lately, step by step, and what needs attention.")
 GATEWAY_RESTART = _row(
     "gateway.restart", "operator", runtime.GatewayOperations.restart, post="/control/restart",
     changes=True,
@@ -177,6 +62,17 @@ GATEWAY_ROTATE_KEYS = _row(
     "gateway.rotate_keys", "owner", runtime.GatewayOperations.rotate_keys,
     post="/control/keys/rotate-store", changes=True,
     summary="Give the store a new encryption key.")
+TURNS_LIST = _row(
+    "turns.list", "operator", live.LiveOperations.list, get="/control/turns",
+    summary="List the turns that run now, with what each does and took so far.")
+TURNS_WATCH = _row(
+    "turns.watch", "operator", live.LiveOperations.watch, get="/control/turns/{id}",
+    shows=True, targets=("id",),
+    summary="Show what a running turn has written so far.")
+TURNS_STOP = _row(
+    "turns.stop", "operator", live.LiveOperations.stop, post="/control/turns/{id}/stop",
+    changes=True, targets=("id",),
+    summary="Stop a turn; what it has written so far is kept.")
 MODELS_LIST = _row(
     "models.list", "viewer", runtime.ModelOperations.list, get="/control/models",
     summary="List the model services and whether they can be called now.")
@@ -563,12 +459,25 @@ DEADLETTERS_DROP = _row(
     "deadletters.drop", "operator", deadletters.DeadLetterOperations.drop,
     post="/control/deadletters/drop", changes=True, targets=("id",), result_targets=("letter.id",),
     summary="Give up one of these replies for good.")
+SETTINGS_LIST = _row(
+    "settings.list", "operator", home.HomeOperations.settings, get="/control/settings",
+    summary="List the settings that hold now, where each comes from, and what a change needs.")
+SETTINGS_SET = _row(
+    "settings.set", "owner", home.HomeOperations.set, post="/control/settings",
+    changes=True, result_models=("key",),
+    summary="Change a setting in config.yaml, if the whole configuration is right with it.")
+LOGS_READ = _row(
+    "logs.read", "operator", home.HomeOperations.logs, get="/control/logs",
+    summary="Show lines of the log of this process, the newest first.")
+DOCTOR_RUN = _row(
+    "doctor.run", "operator", home.HomeOperations.doctor, get="/control/doctor",
+    summary="Run the checks of `hermes doctor`; nothing is repaired.")
 AUDIT_LIST = _row(
     "audit.list", "operator", audit.AuditOperations.list, get="/control/audit",
     summary="List the orders that were given, the newest first.")
 # fmt: on
 
-ORDERS: Final[tuple[AnyOrder, ...]] = tuple(_rows)
+ORDERS: Final[tuple[AnyOrder, ...]] = tuple(ROWS)
 # `tokens.create` has two paths: the first row is the one by this name.
 BY_NAME: Final[Mapping[str, AnyOrder]] = MappingProxyType(
     {order.name: order for order in reversed(ORDERS)}

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from hermes.ports.access import AccessStore
+from hermes.ports.activity import ActivityStore
 from hermes.ports.agents import AgentStore
 from hermes.ports.approvals import ApprovalStore
 from hermes.ports.audit import AuditStore
@@ -228,6 +229,11 @@ class Store(Protocol):
     @property
     def interactions(self) -> InteractionStore:
         """What turns took."""
+        ...
+
+    @property
+    def activity(self) -> ActivityStore:
+        """Counts of turns, and those that run."""
         ...
 
     @property
