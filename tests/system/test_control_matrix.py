@@ -32,6 +32,10 @@ USER = {"user": f"telegram:{NUMBER}"}
 # One request for every order of the table; what it names mostly does not exist.
 CALLS: dict[str, tuple[str, str, Any]] = {
     "gateway.status": ("GET", "status", None),
+    "gateway.overview": ("GET", "overview?span=hour", {"span": "hour"}),
+    "turns.list": ("GET", "turns", {}),
+    "turns.watch": ("GET", "turns/m_1", {"id": "m_1"}),
+    "turns.stop": ("POST", "turns/m_1/stop", {}),
     "gateway.restart": ("POST", "restart", {}),
     "gateway.reload": ("POST", "reload", None),
     "gateway.rotate_keys": ("POST", "keys/rotate-store", {}),
@@ -169,6 +173,10 @@ CALLS: dict[str, tuple[str, str, Any]] = {
     "deadletters.show": ("GET", "deadletters/letter?id=o_1", {"id": "o_1"}),
     "deadletters.replay": ("POST", "deadletters/replay", {"id": "o_1"}),
     "deadletters.drop": ("POST", "deadletters/drop", {"id": "o_1"}),
+    "settings.list": ("GET", "settings", {}),
+    "settings.set": ("POST", "settings", {"key": f"mcp.{SECRET}", "value": SECRET}),
+    "logs.read": ("GET", "logs", {}),
+    "doctor.run": ("GET", "doctor", None),
     "audit.list": ("GET", "audit", {}),
 }
 # Commands about a person's own affairs; none of them reaches an operator's function.

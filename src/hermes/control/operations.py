@@ -21,11 +21,14 @@ from hermes.control.credits import CreditOperations
 from hermes.control.cron import CronOperations
 from hermes.control.deadletters import DeadLetterOperations
 from hermes.control.graph_access import GraphOperations
+from hermes.control.home import HomeHandles, HomeOperations
 from hermes.control.ids import IdOperations, ListAll
 from hermes.control.interactions import InteractionOperations
 from hermes.control.keys import KeyOperations, RandomBytes
+from hermes.control.live import LiveOperations
 from hermes.control.memory import DreamNow, MemoryOperations
 from hermes.control.messages import MessageOperations
+from hermes.control.overview import OverviewOperations
 from hermes.control.pairing import PairingOperations, Wake, wake_nobody
 from hermes.control.ratings import RatingOperations
 from hermes.control.runtime import GatewayOperations, ModelOperations, RuntimeHandles
@@ -86,12 +89,14 @@ class Operations:
         wake: Wake = wake_nobody,
         tiers: Collection[str] = tuple(TIERS),
         credit_settings: CreditSettings | None = None,
+        day_cap_usd: float | None = None,
         pairing_settings: PairingSettings | None = None,
         random_bytes: RandomBytes = secrets.token_bytes,
         search: SearchOperations | None = None,
         forget_files: Forget | None = None,
         cron: CronOperations | None = None,
         handles: RuntimeHandles | None = None,
+        home: HomeHandles | None = None,
         sends: SendOperations | None = None,
         agents: AgentOperations | None = None,
         skills: SkillOperations | None = None,
@@ -109,13 +114,7 @@ class Operations:
 
         handles = handles or RuntimeHandles()
 
-        async def forget(person_id: str) -> None:
-            handles.person_erased(person_id)
-            await facts.changed(person_id)
-            await self.search.erased(person_id)
-            if forget_files is not None:
-                await forget_files(person_id)
-
+        forget = self._forgetting(facts, handles, forget_files)
         self.users = UserOperations(store, clock=clock, forget=forget, tiers=tiers)
         limits = pairing_limits(pairing_settings or PairingSettings())
         self.pairing = PairingOperations(store, clock=clock, wake=wake, limits=limits)
@@ -143,6 +142,11 @@ class Operations:
         self.deadletters = DeadLetterOperations(store, clock=clock, wake=wake, hold=self._hold)
         self.models = ModelOperations(handles)
         self.gateway = GatewayOperations(handles)
+        self.live = LiveOperations(store, handles)
+        self.home = HomeOperations(home)
+        self.overview = OverviewOperations(
+            store, handles, calendar=calendar, clock=clock, day_cap_usd=day_cap_usd
+        )
         self.ids = IdOperations(store, others=self._names())
 
     def _add_readers(self) -> None:
@@ -154,6 +158,20 @@ class Operations:
         self.audit = AuditOperations(store)
         self.graphs = GraphOperations()
         self.ratings = RatingOperations(store.transcripts, store.ids, clock=self._clock)
+
+    def _forgetting(
+        self, facts: PeoplesFacts, handles: RuntimeHandles, forget_files: Forget | None
+    ) -> Forget:
+        """Return what drops everything that is kept of a person beside the store."""
+
+        async def forget(person_id: str) -> None:
+            handles.person_erased(person_id)
+            await facts.changed(person_id)
+            await self.search.erased(person_id)
+            if forget_files is not None:
+                await forget_files(person_id)
+
+        return forget
 
     def _names(self) -> Mapping[str, ListAll]:
         """Return what lists the ids and names that no table has."""

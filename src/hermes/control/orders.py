@@ -19,11 +19,14 @@ from hermes.control import (
     cron,
     deadletters,
     graph_access,
+    home,
     ids,
     interactions,
     keys,
+    live,
     memory,
     messages,
+    overview,
     pairing,
     ratings,
     runtime,
@@ -52,6 +55,9 @@ _row = _table.row
 GATEWAY_STATUS = _row(
     "gateway.status", "viewer", runtime.GatewayOperations.status, get="/control/status",
     summary="Show how the gateway is doing: channels, models, store, running turns.")
+GATEWAY_OVERVIEW = _row(
+    "gateway.overview", "viewer", overview.OverviewOperations.overview, get="/control/overview",
+    summary="Show what the gateway did lately, step by step, and what needs attention.")
 GATEWAY_RESTART = _row(
     "gateway.restart", "operator", runtime.GatewayOperations.restart, post="/control/restart",
     changes=True,
@@ -64,6 +70,17 @@ GATEWAY_ROTATE_KEYS = _row(
     "gateway.rotate_keys", "owner", runtime.GatewayOperations.rotate_keys,
     post="/control/keys/rotate-store", changes=True,
     summary="Give the store a new encryption key.")
+TURNS_LIST = _row(
+    "turns.list", "operator", live.LiveOperations.list, get="/control/turns",
+    summary="List the turns that run now, with what each does and took so far.")
+TURNS_WATCH = _row(
+    "turns.watch", "operator", live.LiveOperations.watch, get="/control/turns/{id}",
+    shows=True, targets=("id",),
+    summary="Show what a running turn has written so far.")
+TURNS_STOP = _row(
+    "turns.stop", "operator", live.LiveOperations.stop, post="/control/turns/{id}/stop",
+    changes=True, targets=("id",),
+    summary="Stop a turn; what it has written so far is kept.")
 MODELS_LIST = _row(
     "models.list", "viewer", runtime.ModelOperations.list, get="/control/models",
     summary="List the model services and whether they can be called now.")
@@ -473,6 +490,19 @@ DEADLETTERS_DROP = _row(
     "deadletters.drop", "operator", deadletters.DeadLetterOperations.drop,
     post="/control/deadletters/drop", changes=True, targets=("id",), result_targets=("letter.id",),
     summary="Give up one of these replies for good.")
+SETTINGS_LIST = _row(
+    "settings.list", "operator", home.HomeOperations.settings, get="/control/settings",
+    summary="List the settings that hold now, where each comes from, and what a change needs.")
+SETTINGS_SET = _row(
+    "settings.set", "owner", home.HomeOperations.set, post="/control/settings",
+    changes=True, result_models=("key",),
+    summary="Change a setting in config.yaml, if the whole configuration is right with it.")
+LOGS_READ = _row(
+    "logs.read", "operator", home.HomeOperations.logs, get="/control/logs",
+    summary="Show lines of the log of this process, the newest first.")
+DOCTOR_RUN = _row(
+    "doctor.run", "operator", home.HomeOperations.doctor, get="/control/doctor",
+    summary="Run the checks of `hermes doctor`; nothing is repaired.")
 AUDIT_LIST = _row(
     "audit.list", "operator", audit.AuditOperations.list, get="/control/audit",
     summary="List the orders that were given, the newest first.")

@@ -34,6 +34,8 @@ Restart = Callable[[str], bool]
 Rotate = Callable[[str], Awaitable[RotationReport]]
 # Makes a platform's connection anew, with the credential that the configuration has now.
 Reconnect = Callable[[str], Awaitable[None]]
+# Ends the turn of a message, by whom; false if it has ended.
+StopTurn = Callable[[str, str], Awaitable[bool]]
 # Told which platforms are paused from now on.
 Pause = Callable[[frozenset[str]], None]
 _Handle = TypeVar("_Handle")
@@ -65,6 +67,7 @@ class RuntimeHandles(msgspec.Struct, frozen=True, kw_only=True):
     """What orders reach in a running gateway; what is None exists only while one runs.
 
     `home` describes the home channel of a platform, if it has one. `link` makes a sign-in link for the credential with an id.
+    `written` returns what a running turn has written so far; `stop_turn` ends a message's turn, by the name of who asks.
     """
 
     platforms: tuple[str, ...] = ()
@@ -82,6 +85,8 @@ class RuntimeHandles(msgspec.Struct, frozen=True, kw_only=True):
     restart: Restart | None = None
     rotate: Rotate | None = None
     reconnect: Reconnect | None = None
+    written: Callable[[str], str] = lambda _message_id: ""
+    stop_turn: StopTurn | None = None
     status: Callable[[], Awaitable[StatusReport]] | None = None
     reload: Callable[[], Awaitable[ReloadReport]] | None = None
     link: Callable[[SignInLinkOrder, str], Awaitable[SignInLink]] | None = None

@@ -32,7 +32,14 @@ from hermes.control.why_call import (
     whose_key,
 )
 from hermes.control.why_delivery import DeliveryTry, attempts_of, tries_of
-from hermes.control.why_lines import WhyLine, WhyStepText, lines_of, seconds, step_texts
+from hermes.control.why_lines import (
+    WhyLine,
+    WhyStepText,
+    lines_of,
+    lines_of_send,
+    seconds,
+    step_texts,
+)
 from hermes.control.why_pictures import WhyPictures, pictures_of
 from hermes.control.why_tools import (
     WhyResult,
@@ -320,7 +327,6 @@ async def _holds(timeline: Timeline, hold: Hold) -> Holds:
 def _of_send(timeline: Timeline, *, asked: str, now: float, show: bool, holds: Holds) -> WhyReport:
     """Return the story of what an operator or a job has sent, in answer to no message."""
     row = timeline.deliveries[0]
-    said = [(row.created_at, "written", {"purpose": row.purpose}), *send_lines(row)]
     return WhyReport(
         asked=asked,
         kind="delivery",
@@ -331,7 +337,7 @@ def _of_send(timeline: Timeline, *, asked: str, now: float, show: bool, holds: H
         accepted_at=row.created_at,
         done_at=row.ended_at,
         deliveries=tuple(_delivery(one, now=now, holds=holds) for one in timeline.deliveries),
-        lines=_told_lines(said, start=row.created_at),
+        lines=lines_of_send(row),
         text=WhyText(message=None, reply=text_of(row.parts or ())) if show else None,
     )
 

@@ -122,12 +122,29 @@ class WhyStepText(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 def lines_of(message: MessageRecord, timeline: Timeline) -> tuple[WhyLine, ...]:
     """Return the timeline of a message, oldest first."""
-    found = sorted(_all_lines(message, timeline), key=lambda line: line.at)
+    return _in_order(_all_lines(message, timeline), start=message.received_at)
+
+
+def lines_of_send(row: DeliveryRecord) -> tuple[WhyLine, ...]:
+    """Return the timeline of what an operator or a job has sent, oldest first."""
+    written = WhyLine(
+        at=row.created_at,
+        after_s=0.0,
+        what="written",
+        kind="delivery",
+        data={"purpose": row.purpose},
+    )
+    return _in_order((written, *_sends(row)), start=row.created_at)
+
+
+def _in_order(lines: Iterable[WhyLine], *, start: float) -> tuple[WhyLine, ...]:
+    """Return lines in the order of time, with the time since the start and until the next one."""
+    found = sorted(lines, key=lambda line: line.at)
     ends: list[float | None] = [line.at for line in found[1:]]
     return tuple(
         msgspec.structs.replace(
             line,
-            after_s=seconds(line.at - message.received_at),
+            after_s=seconds(line.at - start),
             took_s=None if end is None else seconds(end - line.at),
         )
         for line, end in zip(found, [*ends, None], strict=True)
@@ -223,6 +240,10 @@ def _delivery_lines(row: DeliveryRecord, message: MessageRecord) -> Iterator[Why
             lasted_s=lasted,
             data=about,
         )
+    yield from _sends(row)
+
+
+def _sends(row: DeliveryRecord) -> Iterator[WhyLine]:
     for at, what, data in send_lines(row):
         yield WhyLine(at=at, after_s=0.0, what=what, kind="delivery", data=data)
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
 from hermes.ports.access import AccessStore
+from hermes.ports.activity import ActivityStore
 from hermes.ports.agents import AgentStore
 from hermes.ports.approvals import ApprovalStore
 from hermes.ports.audit import AuditStore
@@ -236,6 +237,11 @@ class Store(Protocol):
     @property
     def messages(self) -> MessageLister:
         """Messages as operators list them."""
+        ...
+
+    @property
+    def activity(self) -> ActivityStore:
+        """Counts of turns, and those that run."""
         ...
 
     @property

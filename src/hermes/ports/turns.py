@@ -152,7 +152,7 @@ class Charge(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Interaction(msgspec.Struct, frozen=True, kw_only=True):
-    """The provenance row of a turn."""
+    """The provenance row of a turn; `took_s` is how long its sender waited, from the arrival to the end."""
 
     agent: str
     platform: str
@@ -164,6 +164,7 @@ class Interaction(msgspec.Struct, frozen=True, kw_only=True):
     tool_exec_ms: float = 0.0
     usage: Usage = Usage()
     platform_usage: Usage = Usage()
+    took_s: float | None = None
 
 
 class DeliveryStop(msgspec.Struct, frozen=True):

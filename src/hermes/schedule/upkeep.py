@@ -60,6 +60,7 @@ class Upkeep:
         await self._store.answers.forget(before=self._clock.now())
         await self._store.responses.forget(before=self._clock.now())
         await self._store.people.hide_erased(at=self._clock.now())
+        await self._store.activity.tidy(self._clock.now())
         if self._tidy is not None:
             await self._tidy()
 

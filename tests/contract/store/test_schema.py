@@ -20,6 +20,7 @@ QUERIES_PACKAGE = "hermes.store.sql.queries"
 QUERIES = resources.files(QUERIES_PACKAGE)
 TOPICS = (
     "access",
+    "activity",
     "adoption",
     "agents",
     "answers",

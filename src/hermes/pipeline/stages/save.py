@@ -221,7 +221,7 @@ def build_commit(turn: Turn, reply: Reply, ctx: _Context) -> Commit:
         reply_entry=reply_entry,
         charge=charge_for(turn.hold, delivered=_earned(turn, reply)),
         deliveries=_deliveries(turn, reply, ctx),
-        interaction=_interaction(turn) if base_lane(turn.lane) == turn.lane else None,
+        interaction=_interaction(turn, ctx) if base_lane(turn.lane) == turn.lane else None,
         spent=ctx.journal.take_spent(),
         merged=_merged(turn, reply),
         events=ctx.journal.take_events(),
@@ -366,7 +366,7 @@ def _deliveries(turn: Turn, reply: Reply, ctx: _Context) -> tuple[NewDelivery, .
     return (delivery,)
 
 
-def _interaction(turn: Turn) -> Interaction:
+def _interaction(turn: Turn, ctx: _Context) -> Interaction:
     return Interaction(
         agent=turn.agent.key,
         platform=turn.event.source.platform,
@@ -378,6 +378,7 @@ def _interaction(turn: Turn) -> Interaction:
         tool_exec_ms=turn.tool_ms,
         usage=turn.usage,
         platform_usage=turn.platform_usage,
+        took_s=max(0.0, ctx.services.clock.now() - turn.received_at),
     )
 
 

@@ -72,6 +72,7 @@ LEFT_OUT: Mapping[str, str] = {
     "refusals": "messages that were not accepted, without their words and their person",
     "wrong_codes": "how many wrong codes came from a sender of late",
     "spend_days": "sums over everybody",
+    "turn_counts": "sums over everybody",
     "kept_answers": "copies of answers that are in message, kept for a short time",
     "vector_pages": "numbers that are computed from fact",
     "vectors_wanted": "facts for which these numbers are still to be computed",

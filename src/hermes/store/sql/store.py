@@ -11,6 +11,7 @@ from hermes.ports.inbox import RefusedMessage
 from hermes.ports.steps import TimelineEvent
 from hermes.ports.timeline import Timeline
 from hermes.ports.turns import MessageRecord
+from hermes.store.sql.activity import SqlActivity
 from hermes.store.sql.agents import SqlAgents
 from hermes.store.sql.answers import SqlAnswers
 from hermes.store.sql.approvals import SqlApprovals
@@ -133,6 +134,7 @@ class SqlStore:
         self.ids = SqlIds(engine)
         self.interactions = SqlInteractions(engine)
         self.messages = SqlMessages(engine)
+        self.activity = SqlActivity(engine)
         self.agents = SqlAgents(engine, secrets=self.secrets)
         self.tasks = SqlTasks(engine)
 
