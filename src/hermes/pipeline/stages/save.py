@@ -11,7 +11,7 @@ from hermes.errors import GuardFailed, StorageFull, StoreError, StoreRejected
 from hermes.graph.records import Link
 from hermes.message.chat import UNANSWERED, ChatMessage
 from hermes.message.outcome import DeliveryState, Outcome
-from hermes.message.parts import Part, TextPart, files_of
+from hermes.message.parts import Part, ReasoningPart, TextPart, files_of
 from hermes.message.reply import STOPPED, Reply
 from hermes.message.rewind import Rewind
 from hermes.message.session_key import base_lane, graph_name, is_background
@@ -50,7 +50,7 @@ from hermes.ports.outbox import NewDelivery
 from hermes.ports.spend import SpendEntry
 from hermes.ports.steps import Lease, Step, StepFacts, TimelineEvent
 from hermes.ports.transcripts import Compaction, TranscriptEntry
-from hermes.ports.turns import Commit, CutReason, Interaction, TurnResult
+from hermes.ports.turns import SHOWN_CHARS, Commit, CutReason, Interaction, TurnResult
 from hermes.ports.upward import Progress
 from hermes.routing.plan import Candidate, candidate_named
 from hermes.sessions.compaction_rules import CompactionRules, rules_of
@@ -204,6 +204,7 @@ def build_commit(turn: Turn, reply: Reply, ctx: _Context) -> Commit:
         platform_usage=turn.platform_usage,
         is_partial=reply.outcome is Outcome.FAILED and reply.earned,
         files=files_of(reply.parts),
+        thoughts=_thoughts(turn),
     )
     ctx.journal.note("ended", outcome=reply.outcome.value)
     return Commit(
@@ -235,6 +236,14 @@ def build_commit(turn: Turn, reply: Reply, ctx: _Context) -> Commit:
         compaction=_new_compaction(turn) if entries else None,
         is_resumed=bool(ctx.journal.steps),
     )
+
+
+def _thoughts(turn: Turn) -> str:
+    """Return the beginning of what the model thought in the turn, as far as it can be read."""
+    parts = (part for entry in turn.exchanged for part in entry.message.parts)
+    # A list first: nearly no turn has any.
+    found = [part.text for part in parts if isinstance(part, ReasoningPart) and part.text]
+    return "\n\n".join(found)[:SHOWN_CHARS] if found else ""
 
 
 def _rewind(turn: Turn, reply: Reply) -> Rewind | None:
