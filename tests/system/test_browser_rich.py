@@ -144,10 +144,10 @@ async def test_the_first_paint_of_the_chat_page_needs_less_than_100_kilobytes(
     assert sum(sizes) < MOST_BYTES
 
 
-async def test_tools_and_thoughts_unfold(browser: Browser, tmp_path: Path) -> None:
+async def test_tools_unfold_with_their_results(browser: Browser, tmp_path: Path) -> None:
     def script(seen: SeenConversation, _number: int) -> ScriptedTurn:
         if not seen.tool_results:
-            return ScriptedTurn(tools=(ToolUse("pay", '{"to":"bob"}'),), reasoning="Bob it is.")
+            return ScriptedTurn(tools=(ToolUse("pay", '{"to":"bob"}'),))
         return ScriptedTurn(text="Paid.")
 
     async with first_week(tmp_path / "home", script=script) as live:
@@ -159,17 +159,19 @@ async def test_tools_and_thoughts_unfold(browser: Browser, tmp_path: Path) -> No
             await page.get_by_text("Tools that were used").click()
             details = page.locator(".unfold .detail")
             await expect(details).to_have_text(['{"to":"bob"}', "paid bob"])
-            await page.get_by_text("What the model thought").click()
-            await expect(page.locator(".unfold .thought")).to_have_text("Bob it is.")
             await page.reload()
 
 
-async def test_a_tool_without_a_result_unfolds_to_its_arguments(
+async def test_thoughts_and_a_tool_without_a_result_unfold(
     browser: Browser, gateway: Gateway
 ) -> None:
-    gateway.script.on("hello", Note("tool", "<b>clock</b>"), "Late.")
+    gateway.script.on(
+        "hello", Note("thought", "What <i>time</i>?"), Note("tool", "<b>clock</b>"), "Late."
+    )
     page = await open_page(browser, gateway)
     await send(page, "hello")
+    await page.get_by_text("What the model thought").click()
+    await expect(page.locator(".unfold .thought")).to_have_text("What <i>time</i>?")
     await page.get_by_text("Tools that were used").click()
     await expect(page.locator(".call-name")).to_have_text("<b>clock</b>")
     await expect(page.locator(".unfold .detail")).to_have_text("{}")

@@ -1,6 +1,6 @@
 """Stage: ends a turn in one transaction, then notifies the watchers."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from typing import Protocol
 
 import msgspec
@@ -11,10 +11,11 @@ from hermes.errors import GuardFailed, StorageFull, StoreError, StoreRejected
 from hermes.graph.records import Link
 from hermes.message.chat import UNANSWERED, ChatMessage
 from hermes.message.outcome import DeliveryState, Outcome
-from hermes.message.parts import Part, ReasoningPart, TextPart, files_of
+from hermes.message.parts import Part, TextPart, files_of
 from hermes.message.reply import STOPPED, Reply
 from hermes.message.rewind import Rewind
 from hermes.message.session_key import base_lane, graph_name, is_background
+from hermes.message.thoughts import thoughts_in
 from hermes.people.credits import charge_for
 from hermes.pipeline.background import mirrors_of, under_task
 from hermes.pipeline.exchange import (
@@ -204,7 +205,7 @@ def build_commit(turn: Turn, reply: Reply, ctx: _Context) -> Commit:
         platform_usage=turn.platform_usage,
         is_partial=reply.outcome is Outcome.FAILED and reply.earned,
         files=files_of(reply.parts),
-        thoughts=_thoughts(turn),
+        thoughts=thoughts_in(_exchanged_parts(turn))[:SHOWN_CHARS],
     )
     ctx.journal.note("ended", outcome=reply.outcome.value)
     return Commit(
@@ -238,12 +239,8 @@ def build_commit(turn: Turn, reply: Reply, ctx: _Context) -> Commit:
     )
 
 
-def _thoughts(turn: Turn) -> str:
-    """Return the beginning of what the model thought in the turn, as far as it can be read."""
-    parts = (part for entry in turn.exchanged for part in entry.message.parts)
-    # A list first: nearly no turn has any.
-    found = [part.text for part in parts if isinstance(part, ReasoningPart) and part.text]
-    return "\n\n".join(found)[:SHOWN_CHARS] if found else ""
+def _exchanged_parts(turn: Turn) -> Iterator[Part]:
+    return (part for entry in turn.exchanged for part in entry.message.parts)
 
 
 def _rewind(turn: Turn, reply: Reply) -> Rewind | None:

@@ -33,6 +33,9 @@ export function replyTools(exchange, turn, text, act) {
   }
   if (exchange.said && !COMMAND.test(exchange.text) && turn.outcome !== "merged") {
     tools.append(changing("again", "again.reply", () => act.again(exchange)));
+    const other = changing("more", "models.other", () => act.withModel(exchange, other));
+    other.setAttribute("aria-haspopup", "menu");
+    tools.append(other);
   }
   if (turn.stop_reason === "length") {
     tools.append(changing("continue", "continue.reply", () => act.goOn()));
