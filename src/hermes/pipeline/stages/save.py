@@ -193,26 +193,12 @@ def build_commit(turn: Turn, reply: Reply, ctx: _Context) -> Commit:
         model=reply.model or turn.model,
     )
     entries, reply_entry = _entries(turn, reply, ctx.services.personal_ids)
-    result = TurnResult(
-        text=reply.text,
-        usage=turn.usage,
-        tool_calls=turn.tools_run,
-        model=turn.model,
-        reason=reply.reason,
-        code=reply.code,
-        notices=turn.notices,
-        stop_reason=_CUT.get(turn.stop_reason),
-        platform_usage=turn.platform_usage,
-        is_partial=reply.outcome is Outcome.FAILED and reply.earned,
-        files=files_of(reply.parts),
-        thoughts=thoughts_in(_exchanged_parts(turn))[:SHOWN_CHARS],
-    )
     ctx.journal.note("ended", outcome=reply.outcome.value)
     return Commit(
         message_id=turn.id,
         person_id=turn.person_id,
         outcome=reply.outcome,
-        result=result,
+        result=_result(turn, reply),
         at=ctx.services.clock.now(),
         epoch=turn.epoch,
         ended=ctx.journal.take_ended(),
@@ -236,6 +222,24 @@ def build_commit(turn: Turn, reply: Reply, ctx: _Context) -> Commit:
         jobs=_jobs(turn, reply, ctx.services, has_entries=bool(entries)),
         compaction=_new_compaction(turn) if entries else None,
         is_resumed=bool(ctx.journal.steps),
+    )
+
+
+def _result(turn: Turn, reply: Reply) -> TurnResult:
+    """Return what the caller of the message gets."""
+    return TurnResult(
+        text=reply.text,
+        usage=turn.usage,
+        tool_calls=turn.tools_run,
+        model=turn.model,
+        reason=reply.reason,
+        code=reply.code,
+        notices=turn.notices,
+        stop_reason=_CUT.get(turn.stop_reason),
+        platform_usage=turn.platform_usage,
+        is_partial=reply.outcome is Outcome.FAILED and reply.earned,
+        files=files_of(reply.parts),
+        thoughts=thoughts_in(_exchanged_parts(turn))[:SHOWN_CHARS],
     )
 
 
