@@ -384,7 +384,14 @@ async def _channels(
         public_url=None if public_url is None else str(public_url),
         trusted_proxies=settings.server.trusted_proxies,
     )
-    own = own_channels(context, storage, origins=origins, terminal=terminal, client=adapters.client)
+    own = own_channels(
+        context,
+        storage,
+        origins=origins,
+        terminal=terminal,
+        client=adapters.client,
+        commands=adapters.registry.commands.values(),
+    )
     pushed = await make_push_channels(
         settings,
         adapters.registry,

@@ -88,7 +88,7 @@ def make_entrance(base: CoreBase) -> InboundParts:
         random_bytes=secrets.token_bytes,
         tell_admins=_pairing_notices(base).tell,
     )
-    commands = CommandBook(map(_spec_of, given.plugged.values()), late=_late_commands(given))
+    commands = CommandBook(map(spec_of, given.plugged.values()), late=_late_commands(given))
     questions = Questions(_answering(given.channels), commands)
     own_chats = [name for name, item in given.channels.items() if item.capabilities.own_chats]
     keys = make_keys(base.store, settings, own_chats=own_chats)
@@ -343,7 +343,8 @@ def _previewer(base: CoreBase) -> OutboxPreviewer:
     )
 
 
-def _spec_of(command: ChatCommand) -> CommandSpec:
+def spec_of(command: ChatCommand) -> CommandSpec:
+    """Return a plugin's command as people see it."""
     return CommandSpec(
         name=command.name, about=command.about, use=command.use, beside=command.beside
     )

@@ -56,7 +56,7 @@ class Hold:
 class Note(msgspec.Struct, frozen=True):
     """An event beside the text."""
 
-    kind: Literal["status", "tool", "restart"]
+    kind: Literal["status", "tool", "restart", "thought"]
     text: str = ""
 
 
@@ -113,6 +113,7 @@ class _Turn:
         self.text = ""
         self.status: Progress | None = None
         self.tools: list[ToolUse] = []
+        self.thoughts = ""
         self.result: TurnResult | None = None
         self.end: Progress | None = None
         self.approved = asyncio.Event()
@@ -409,6 +410,9 @@ class MemoryGatewayApi:
         return None
 
     def _note(self, turn: _Turn, note: Note) -> None:
+        if note.kind == "thought":
+            turn.thoughts += note.text
+            return
         if note.kind == "tool":
             turn.tools.append(ToolUse(note.text, "{}"))
         elif note.kind == "restart":
@@ -426,6 +430,7 @@ class MemoryGatewayApi:
             model=self._model,
             reason=reason,
             is_partial=outcome is Outcome.FAILED and bool(turn.text),
+            thoughts=turn.thoughts,
         )
         turn.finish(outcome, result, at=self._clock.now())
 

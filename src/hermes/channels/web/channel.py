@@ -46,8 +46,8 @@ from hermes.ports.gateway_api import GatewayApi, MessageStatus, owner_only
 from hermes.ports.message_files import MessageFiles
 from hermes.ports.turns import MessageRecord
 
-# Any: printed as it is; the page reads `demo` and `model`. Read every time: operators change
-# models.
+# Any: printed as it is; the page reads `demo` and `model`, or `commands` and `models`. Read every
+# time: operators change models.
 Info = Callable[[], Awaitable[Mapping[str, Any]]]
 # Any: the report of `hermes why`, printed as it is.
 Story = Callable[[str], Awaitable[Any]]
@@ -81,7 +81,9 @@ class WebChannel:
         clock: Clock,
         make_id: MakeId,
         files: MessageFiles | None = None,
+        menu: Info | None = None,
     ) -> None:
+        self._menu = menu
         self._settings = settings
         self._files = files
         self._story = story
@@ -113,7 +115,10 @@ class WebChannel:
             make_id=self._make_id,
             files=self._files,
         )
-        return (*self._page_routes(gateway_api), *chat.routes(self._info, self._story))
+        return (
+            *self._page_routes(gateway_api),
+            *chat.routes(self._info, self._story, self._menu or _no_menu),
+        )
 
     def _page_routes(self, gateway_api: GatewayApi) -> Sequence[Route]:
         assets = read_assets(__package__)
@@ -169,10 +174,14 @@ class _Chat:
         self._make_id = make_id
         self._files = files
 
-    def routes(self, info: Info, story: Story) -> Sequence[Route]:
+    def routes(self, info: Info, story: Story, menu: Info) -> Sequence[Route]:
         async def tell_info(exchange: HttpExchange) -> Answer:
             await self._enter(exchange)
             return json_response(await info())
+
+        async def tell_menu(exchange: HttpExchange) -> Answer:
+            await self._enter(exchange)
+            return json_response(await menu())
 
         async def tell_story(exchange: HttpExchange) -> Answer:
             await self._enter(exchange)
@@ -189,6 +198,7 @@ class _Chat:
             Route("/web/conversations/{id}", Endpoint({"GET": self._conversation})),
             Route("/web/stop", Endpoint({"POST": self._stop})),
             Route("/web/info", Endpoint({"GET": tell_info})),
+            Route("/web/menu", Endpoint({"GET": tell_menu})),
         )
 
     async def _enter(self, exchange: HttpExchange) -> None:
@@ -279,6 +289,10 @@ class _Chat:
             keep_alive_s=self._settings.keep_alive_s,
             may_go_on=partial(is_still_known, self._gateway_api, exchange.headers),
         )
+
+
+async def _no_menu() -> Mapping[str, Any]:
+    return {"commands": (), "models": ()}
 
 
 def _conversation_of(record: MessageRecord) -> str:

@@ -1,6 +1,6 @@
 """Stage: ends a turn in one transaction, then notifies the watchers."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from typing import Protocol
 
 import msgspec
@@ -15,6 +15,7 @@ from hermes.message.parts import Part, TextPart, files_of
 from hermes.message.reply import STOPPED, Reply
 from hermes.message.rewind import Rewind
 from hermes.message.session_key import base_lane, graph_name, is_background
+from hermes.message.thoughts import thoughts_in
 from hermes.people.credits import charge_for
 from hermes.pipeline.background import mirrors_of, under_task
 from hermes.pipeline.exchange import (
@@ -50,7 +51,7 @@ from hermes.ports.outbox import NewDelivery
 from hermes.ports.spend import SpendEntry
 from hermes.ports.steps import Lease, Step, StepFacts, TimelineEvent
 from hermes.ports.transcripts import Compaction, TranscriptEntry
-from hermes.ports.turns import Commit, CutReason, Interaction, TurnResult
+from hermes.ports.turns import SHOWN_CHARS, Commit, CutReason, Interaction, TurnResult
 from hermes.ports.upward import Progress
 from hermes.routing.plan import Candidate, candidate_named
 from hermes.sessions.compaction_rules import CompactionRules, rules_of
@@ -192,25 +193,12 @@ def build_commit(turn: Turn, reply: Reply, ctx: _Context) -> Commit:
         model=reply.model or turn.model,
     )
     entries, reply_entry = _entries(turn, reply, ctx.services.personal_ids)
-    result = TurnResult(
-        text=reply.text,
-        usage=turn.usage,
-        tool_calls=turn.tools_run,
-        model=turn.model,
-        reason=reply.reason,
-        code=reply.code,
-        notices=turn.notices,
-        stop_reason=_CUT.get(turn.stop_reason),
-        platform_usage=turn.platform_usage,
-        is_partial=reply.outcome is Outcome.FAILED and reply.earned,
-        files=files_of(reply.parts),
-    )
     ctx.journal.note("ended", outcome=reply.outcome.value)
     return Commit(
         message_id=turn.id,
         person_id=turn.person_id,
         outcome=reply.outcome,
-        result=result,
+        result=_result(turn, reply),
         at=ctx.services.clock.now(),
         epoch=turn.epoch,
         ended=ctx.journal.take_ended(),
@@ -235,6 +223,28 @@ def build_commit(turn: Turn, reply: Reply, ctx: _Context) -> Commit:
         compaction=_new_compaction(turn) if entries else None,
         is_resumed=bool(ctx.journal.steps),
     )
+
+
+def _result(turn: Turn, reply: Reply) -> TurnResult:
+    """Return what the caller of the message gets."""
+    return TurnResult(
+        text=reply.text,
+        usage=turn.usage,
+        tool_calls=turn.tools_run,
+        model=turn.model,
+        reason=reply.reason,
+        code=reply.code,
+        notices=turn.notices,
+        stop_reason=_CUT.get(turn.stop_reason),
+        platform_usage=turn.platform_usage,
+        is_partial=reply.outcome is Outcome.FAILED and reply.earned,
+        files=files_of(reply.parts),
+        thoughts=thoughts_in(_exchanged_parts(turn))[:SHOWN_CHARS],
+    )
+
+
+def _exchanged_parts(turn: Turn) -> Iterator[Part]:
+    return (part for entry in turn.exchanged for part in entry.message.parts)
 
 
 def _rewind(turn: Turn, reply: Reply) -> Rewind | None:

@@ -39,6 +39,9 @@ async function post(path, value, signal) {
 
 export const getInfo = async () => (await call("/web/info")).json();
 
+// The commands and the models that can be chosen.
+export const getMenu = async () => (await call("/web/menu", { isBackground: true })).json();
+
 export const getStory = async (id) =>
   (await call(`/web/messages/${encodeURIComponent(id)}/why`)).json();
 
