@@ -98,6 +98,7 @@ _TABLES = {
     **directory_units.TABLES,
     **channel_units.TABLES,
     **fleet_units.TABLES,
+    **preview_units.TABLES,
     **response_units.TABLES,
     **call_units.TABLES,
     "outbox_more": "*",

@@ -15,6 +15,7 @@ from hermes.store.sql.facts import erase_memory
 from hermes.store.sql.group_context import forget_overheard
 from hermes.store.sql.hidden_ids import hide_person, names_somebody
 from hermes.store.sql.ids import SqlIds
+from hermes.store.sql.offers import forget_reactions
 from hermes.store.sql.queries import load
 from hermes.store.sql.responses import erase_responses
 from hermes.store.sql.tasks import erase_pushes
@@ -121,6 +122,7 @@ class SqlPeople:
             await drop_answers(tx, await tx.rows(_ANSWERS["of_person"], person_id))
             erase_responses(tx, person_id)
             erase_pushes(tx, person_id)
+            await forget_reactions(tx, person_id)
             tx.put(_SQL["mark_erased"], person_id, at)
             self._engine.feed.put(tx, "erasure", person_id)
 

@@ -67,6 +67,7 @@ LEFT_OUT: Mapping[str, str] = {
     "links": "which conversation answered which tool call",
     "lane_writers": "which senders used a name of a conversation in an old version",
     "offers": "which answers were shown as buttons: the question with them is in delivery",
+    "early_reactions": "thumbs that wait, for a day at most, until their message is known",
     "outbox_more": "ids of further messages of a delivery on the platform",
     "outbox_parts": "ids of further messages of a delivery on the platform",
     "refusals": "messages that were not accepted, without their words and their person",

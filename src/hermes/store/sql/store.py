@@ -110,7 +110,7 @@ class SqlStore:
         )
         self.approvals = SqlApprovals(engine, turns=self.turns)
         self.outbox = SqlOutbox(engine)
-        self.offers = SqlOffers(engine)
+        self.offers = SqlOffers(engine, make_id=make_id)
         self.fleet = SqlFleet(engine, outbox=self.outbox, lease_s=lease_s, alone=alone)
         self.dead_letters = SqlDeadLetters(engine, outbox=self.outbox)
         self.paused = SqlPauses(engine)
