@@ -4,6 +4,7 @@ It serves streamed `/v1/responses` calls, returns sealed reasoning if requested,
 request for tests.
 """
 
+import asyncio
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,7 +19,7 @@ from hermes.testing.model_script import (
 )
 from hermes.testing.responses_shape import InputText, Item, ResponsesRequest, ShapeError
 from hermes.testing.responses_shape import read_request as read
-from hermes.testing.scripted_http import ReceivedRequest
+from hermes.testing.scripted_http import ReceivedRequest, Sleep
 from hermes.testing.turn_server import TurnFrames, TurnServer, chunk, whole
 
 _encode = msgspec.json.encode
@@ -41,8 +42,14 @@ def seen_in(request: ResponsesRequest) -> SeenConversation:
 class ResponsesServer(TurnServer):
     """The server; used in a test as `async with ResponsesServer() as server`."""
 
-    def __init__(self, script: Script = answer_by_text, *, key: str | None = None) -> None:
-        super().__init__(script, key=key)
+    def __init__(
+        self,
+        script: Script = answer_by_text,
+        *,
+        key: str | None = None,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        super().__init__(script, key=key, sleep=sleep)
         self.requests: list[ReceivedRequest] = []
 
     @property

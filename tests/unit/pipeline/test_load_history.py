@@ -10,6 +10,7 @@ from hermes.message.chat import ChatMessage
 from hermes.pipeline.session_keep import Signature
 from hermes.pipeline.stages.load_history import load_history
 from hermes.pipeline.turn import Turn
+from hermes.ports.memory import Soul
 from hermes.ports.transcripts import VisibleHistory
 from hermes.tools.tool_sets import ToolSets
 from tests.unit.pipeline.stage_parts import LANE, Context, make_event, make_turn, said
@@ -44,9 +45,15 @@ class Keep:
         self.used.append((lane, signature))
 
 
+class Souls:
+    async def get(self, lane: str, epoch: int) -> Soul | None:
+        raise AssertionError((lane, epoch))
+
+
 @dataclass(frozen=True)
 class Store:
     transcripts: Transcripts = field(default_factory=Transcripts)
+    souls: Souls = field(default_factory=Souls)
 
 
 @dataclass(frozen=True)
