@@ -196,3 +196,58 @@ async def test_j24_what_could_not_be_sent_is_no_way_back_to_the_number(tmp_path:
         assert (row.state, row.failure, row.parts) == ("dead", "rejected", None)
         assert shown(tmp_path, NUMBER) == []
         assert channel.posts == {}
+
+
+@pytest.mark.req("J24")
+async def test_j24_a_stranger_who_has_only_asked_to_be_let_in_is_hidden_too(tmp_path: Path) -> None:
+    able = msgspec.structs.replace(ABLE, unknown="pair")
+    async with open_rig(tmp_path, push=Phone(able, name="push"), settings=SETTINGS) as rig:
+        said = await rig.say("hello", chat=NUMBER, platform="push", name=f"wamid.{NUMBER}")
+        await rig.outcome(said)
+        await rig.until(lambda: len(rig.push.posts) == 1)
+        await rig.until(lambda: rig.store.inbox.waiting() == 0)
+
+        await rig.store.people.erase(await person_of(rig, NUMBER), at=rig.clock.now())
+
+        assert shown(tmp_path, NUMBER) == []
+
+
+@pytest.mark.req("J24")
+async def test_j24_who_has_used_a_command_in_somebody_elses_chat_takes_nothing_of_it(
+    tmp_path: Path,
+) -> None:
+    # given Ann, in whose chat somebody else was the first to use a command
+    async with open_rig(tmp_path, push=phone(), settings=SETTINGS) as rig:
+        await rig.outcome(await rig.say("/status", chat=OTHER, user=NUMBER, platform="push"))
+        await rig.answer("hello", chat=OTHER, platform="push")
+        ann = await person_of(rig, OTHER)
+
+        await rig.store.people.erase(await person_of(rig, NUMBER), at=rig.clock.now())
+        await rig.store.people.hide_erased(at=rig.clock.now())
+
+        # then hers goes on, and nothing shows the other
+        assert shown(tmp_path, NUMBER) == []
+        assert await rig.answer("again", chat=OTHER, platform="push") == "#2 again"
+        assert await person_of(rig, OTHER) == ann
+        assert damage(rig) == []
+
+
+@pytest.mark.req("J24")
+async def test_j24_a_person_with_very_many_sessions_is_hidden_in_bounded_steps(
+    tmp_path: Path,
+) -> None:
+    settings = {**SETTINGS, "INBOX__MAX_WAITING_EACH": "1000"}
+    async with open_rig(tmp_path, settings=settings) as rig:
+        said = [await rig.say("hello", chat=f"{NUMBER}.{one}", user=NUMBER) for one in range(205)]
+        for one in said:
+            await rig.outcome(one)
+        person = await rig.store.people.find("rest", NUMBER)
+        assert person is not None
+
+        await rig.store.people.erase(person.id, at=rig.clock.now())
+        left = shown(tmp_path, NUMBER)
+        assert await rig.store.people.hide_erased(at=rig.clock.now())
+
+        assert "inbox.lane" in left
+        assert shown(tmp_path, NUMBER) == []
+        assert damage(rig) == []

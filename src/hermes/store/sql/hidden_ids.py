@@ -6,8 +6,8 @@ get keyed hashes. Whoever has the number next begins with sessions of their own.
 keeps its name until it has ended.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Literal
 
 import msgspec
 
@@ -15,6 +15,7 @@ from hermes.message.channel_name import platform_of
 from hermes.message.session_key import (
     HIDDEN,
     HIDDEN_DIGITS,
+    SessionKey,
     base_lane,
     escape,
     is_direct,
@@ -34,11 +35,15 @@ _SQL = load("hidden_ids")
 # A shorter id may be part of any other text; such an id says nothing without its platform.
 _SHORTEST_ALONE = 5
 _COLONS = 4
+_MOST_NAMES = 20
 # A thread may be one of a direct chat.
 _NO_GROUPS = frozenset({"dm", "thread"})
 _decode_target = msgspec.json.Decoder(Target).decode
 _unpack = msgspec.msgpack.Decoder().decode
 _pack = msgspec.msgpack.Encoder().encode
+# How many sessions are renamed in one transaction: programs have very many of a person.
+_AT_ONCE = 200
+HidingState = Literal["done", "busy", "more"]
 Pairs = Sequence[tuple[str, str]]
 
 
@@ -48,8 +53,8 @@ def hidden_id(sealer: Sealer, kind: str, *parts: str) -> str:
     return HIDDEN + digest.hex()[:HIDDEN_DIGITS]
 
 
-async def hide_person(tx: Tx, person_id: str, *, sealer: Sealer, at: float) -> bool:
-    """Hide an erased person in the rows that stay; False if a session is still at work.
+async def hide_person(tx: Tx, person_id: str, *, sealer: Sealer, at: float) -> HidingState:
+    """Hide an erased person in the rows that stay; return whether there are more, or some still at work.
 
     Called inside the transaction of the erasure, while their ids are still known, and again later.
     """
@@ -80,6 +85,10 @@ class _Session(msgspec.Struct, frozen=True):
     hidden_chat: str = ""
 
 
+def _place(session: _Session) -> tuple[str, str]:
+    return platform_of(session.platform), session.chat
+
+
 class _Hiding:
     """The work of one transaction."""
 
@@ -89,34 +98,55 @@ class _Hiding:
         self._sealer = sealer
         self._at = at
 
-    async def hide(self) -> bool:
+    async def hide(self) -> HidingState:
         rows = await self._tx.rows(_SQL["lanes"], self._person_id)
         users = {(row[0], row[1]) for row in await self._tx.rows(_SQL["channels"], self._person_id)}
-        sessions = list(self._own_sessions([str(row[0]) for row in rows], users))
-        users |= {(platform_of(one.platform), one.chat) for one in sessions if one.chat}
-        pairs = self._pairs(users)
-        self._hide_names(pairs, users)
-        are_idle = [await self._hide_session(one, pairs) for one in sessions]
-        return all(are_idle)
+        lanes = sorted({root_lane(base_lane(str(row[0]))) for row in rows})
+        keys = {
+            lane: read_session_key(lane)
+            for lane in lanes
+            if _is_session(lane) and not names_nobody(lane)
+        }
+        mine = {lane for lane in keys if await self._owner(lane) in (None, self._person_id)}
+        sessions = list(self._own_sessions(keys, users, mine=mine))
+        # After the erasure itself nothing else says under which ids they were known.
+        known = users or {_place(one) for one in sessions[:_MOST_NAMES] if one.chat}
+        self._hide_names(self._pairs(known), known)
+        hidden, is_busy = [], False
+        for one in sessions:
+            own = users | ({_place(one)} if one.chat else set())
+            if await self._hide_session(one, self._pairs(own)):
+                hidden.append(one)
+            else:
+                is_busy = True
+            if len(hidden) == _AT_ONCE:
+                break
+        await self._hide_others(
+            {(one.platform, one.chat): one.hidden_chat for one in hidden if one.chat}
+        )
+        if len(hidden) == _AT_ONCE:
+            return "more"
+        return "busy" if is_busy else "done"
 
-    def _own_sessions(self, lanes: list[str], users: set[tuple[str, str]]) -> Iterator[_Session]:
+    def _own_sessions(
+        self, keys: Mapping[str, SessionKey], users: set[tuple[str, str]], *, mine: set[str]
+    ) -> Iterator[_Session]:
         """Yield the sessions that name the person: their direct chats, and their own in groups."""
-        roots = {root_lane(base_lane(lane)) for lane in lanes}
-        own = [lane for lane in roots if _is_session(lane) and not names_nobody(lane)]
-        keys = {lane: read_session_key(lane) for lane in own}
-        direct = {(key.platform, key.chat_id) for lane, key in keys.items() if is_direct(lane)}
+        direct = {(keys[one].platform, keys[one].chat_id) for one in mine if is_direct(one)}
         for lane, key in keys.items():
             place = (key.platform, key.chat_id)
             is_own = place in direct or (platform_of(key.platform), key.chat_id) in users
-            if is_own and key.chat_type in _NO_GROUPS:
+            is_alone = key.chat_type in _NO_GROUPS
+            if is_alone and (is_own or lane not in mine):
                 chat = hidden_id(self._sealer, "chat", self._person_id, *place)
                 user = None if key.user is None else chat
-                hidden = msgspec.structs.replace(key, chat_id=chat, user=user)
-                yield _Session(lane, str(hidden), *place, chat)
+                hidden = str(msgspec.structs.replace(key, chat_id=chat, user=user))
+                # In somebody else's session they have only used a command.
+                yield _Session(lane, hidden, *(place if lane in mine else (key.platform, "")), chat)
             elif key.user is not None:
                 user = hidden_id(self._sealer, "user", self._person_id, key.platform, key.user)
-                hidden = msgspec.structs.replace(key, user=user)
-                yield _Session(lane, str(hidden), key.platform)
+                hidden = str(msgspec.structs.replace(key, user=user))
+                yield _Session(lane, hidden, key.platform)
 
     def _pairs(self, users: set[tuple[str, str]]) -> Pairs:
         """Return what names the person in texts, and what takes its place; longer texts first."""
@@ -144,17 +174,29 @@ class _Hiding:
             tx.put(_SQL["end_replies"], *place, self._person_id, self._at)
         if await tx.one(_SQL["is_busy"], lane, *place, self._person_id):
             return False
-        heir = await tx.row(_SQL["heir"], lane, self._person_id)
-        await self._rename(session, heir=None if heir is None else str(heir[0]))
+        heir = await self._heir(lane)
+        await self._rename(session, heir=heir)
         pairs = ((lane, session.hidden), *pairs)
         if heir is None:
             await self._rename_graphs(session, pairs)
         for name, hidden in pairs:
             for query in ("hide_events", "hide_steps"):
                 tx.put(_SQL[query], session.hidden, name, hidden)
-        if session.chat:
-            await self._hide_deliveries(session)
+        for delivery, target in await tx.rows(_SQL["deliveries"], session.hidden, *place):
+            self._hide_delivery(delivery, target, session.hidden_chat)
         return True
+
+    async def _heir(self, lane: str) -> str | None:
+        """Return whose session it is, too: who owns it, or else who wrote in it last."""
+        owner = await self._owner(lane)
+        if owner not in (None, self._person_id):
+            return owner
+        row = await self._tx.row(_SQL["heir"], lane, self._person_id)
+        return None if row is None else str(row[0])
+
+    async def _owner(self, lane: str) -> str | None:
+        row = await self._tx.row(_SQL["owner"], lane)
+        return None if row is None else str(row[0])
 
     async def _rename(self, session: _Session, *, heir: str | None) -> None:
         """Give the rows of a session another name; if it is somebody else's, too, only those of the person."""
@@ -170,12 +212,11 @@ class _Hiding:
         for query in ("hide_offers", "hide_approvals"):
             tx.put(_SQL[query], hidden, lane)
         if heir is not None:
-            tx.put(_SQL["inherit"], lane, heir)
+            tx.put(_SQL["inherit"], lane, heir, self._person_id)
             return
         tx.put(_SQL["hide_lanes"], lane, hidden, session.hidden_chat)
         tx.put(_SQL["hide_writers"], lane, hidden)
         tx.put(_SQL["drop_souls"], lane)
-        tx.put(_SQL["drop_jobs"], lane)
 
     async def _rename_graphs(self, session: _Session, pairs: Pairs) -> None:
         for number, name in await self._tx.rows(_SQL["graphs"], session.lane):
@@ -184,16 +225,19 @@ class _Hiding:
             await graph.change(str(name), new)
             self._tx.put(_SQL["name_graph"], number, new)
 
-    async def _hide_deliveries(self, session: _Session) -> None:
-        tx, place = self._tx, (session.platform, session.chat)
-        rows = await tx.rows(_SQL["deliveries"], session.hidden, *place)
-        rows += await tx.rows(_SQL["deliveries_of"], self._person_id, *place)
-        for delivery, target in rows:
-            chat = session.hidden_chat
-            new = msgspec.structs.replace(_decode_target(target), chat_id=chat, reply_to=None)
-            tx.put(_SQL["hide_delivery"], delivery, chat, encode(new).decode())
-            tx.put(_SQL["drop_parts"], delivery)
-            tx.put(_SQL["drop_more"], delivery)
+    async def _hide_others(self, chats: Mapping[tuple[str, str], str]) -> None:
+        """Hide what was sent to these chats from elsewhere: from groups, by jobs, by operators."""
+        for delivery, platform, chat, target in await self._tx.rows(
+            _SQL["deliveries_of"], self._person_id
+        ):
+            if (platform, chat) in chats:
+                self._hide_delivery(delivery, target, chats[platform, chat])
+
+    def _hide_delivery(self, delivery: str, target: str, chat: str) -> None:
+        new = msgspec.structs.replace(_decode_target(target), chat_id=chat, reply_to=None)
+        self._tx.put(_SQL["hide_delivery"], delivery, chat, encode(new).decode())
+        self._tx.put(_SQL["drop_parts"], delivery)
+        self._tx.put(_SQL["drop_more"], delivery)
 
 
 class _GraphName:

@@ -13,7 +13,7 @@ from hermes.store.sql.directory import forget_chats
 from hermes.store.sql.engine import Engine
 from hermes.store.sql.facts import erase_memory
 from hermes.store.sql.group_context import forget_overheard
-from hermes.store.sql.hidden_ids import hide_person, names_somebody
+from hermes.store.sql.hidden_ids import HidingState, hide_person, names_somebody
 from hermes.store.sql.ids import SqlIds
 from hermes.store.sql.offers import forget_reactions
 from hermes.store.sql.queries import load
@@ -107,6 +107,7 @@ class SqlPeople:
         async def unit(tx: Tx) -> None:
             if silent_since is not None:
                 await _check_silent(tx, person_id, since=silent_since)
+            erase_memory(tx, person_id)
             await hide_person(tx, person_id, sealer=self._engine.sealer, at=at)
             tx.put(_SQL["drop_key"], person_id)
             tx.put(_SQL["forget_writing"], person_id)
@@ -114,7 +115,6 @@ class SqlPeople:
             tx.put(_SQL["forget_caller_keys"], person_id)
             forget_code(tx, person_id)
             forget_codes(tx, person_id)
-            erase_memory(tx, person_id)
             forget_cron(tx, person_id)
             forget_chats(tx, person_id)
             await forget_overheard(tx, person_id)
@@ -137,12 +137,13 @@ class SqlPeople:
         self._may_show = False
         rows = await self._engine.reads.rows(_HIDING["erased_lanes"])
         for person_id in dict.fromkeys(str(one) for one, lane in rows if names_somebody(lane)):
-            if not await self._hide(person_id, at=at):
-                self._may_show = True
+            while (state := await self._hide(person_id, at=at)) == "more":
+                pass
+            self._may_show |= state == "busy"
         return not self._may_show
 
-    async def _hide(self, person_id: str, *, at: float) -> bool:
-        async def unit(tx: Tx) -> bool:
+    async def _hide(self, person_id: str, *, at: float) -> HidingState:
+        async def unit(tx: Tx) -> HidingState:
             self._engine.feed.put(tx, "erasure", person_id)
             return await hide_person(tx, person_id, sealer=self._engine.sealer, at=at)
 

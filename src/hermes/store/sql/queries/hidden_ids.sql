@@ -34,6 +34,10 @@ SELECT EXISTS (
     WHERE platform = ?2 AND chat_id = ?3 AND state NOT IN ('sent', 'dead') AND person_id = ?4
 );
 
+-- name: owner
+-- Whose session it is.
+SELECT person_id FROM lanes WHERE key = ?1;
+
 -- name: heir
 -- Who else has written in a session, the last of them: it is theirs, too.
 SELECT person_id FROM inbox INDEXED BY inbox_lane
@@ -43,7 +47,8 @@ ORDER BY seq DESC LIMIT 1;
 
 -- name: inherit
 -- A session belongs to somebody else who writes in it.
-UPDATE lanes SET person_id = ?2 WHERE key = ?1;
+UPDATE lanes SET person_id = ?2 WHERE person_id = ?3
+    AND (key IN (?1, ?1 || '#control') OR (key > ?1 || '/' AND key < ?1 || '0'));
 
 -- name: messages
 -- The messages of a session and of all that it started; of one person, unless it is ''.
@@ -70,10 +75,6 @@ UPDATE lane_writers SET lane = ?2, user_id = '' WHERE lane = ?1;
 -- name: drop_souls
 -- What a conversation began with is sealed for the erased person and for its place.
 DELETE FROM souls WHERE lane IN (?1, ?1 || '#control') OR (lane > ?1 || '/' AND lane < ?1 || '0');
-
--- name: drop_jobs
--- Nothing more can be learnt from it.
-DELETE FROM jobs WHERE lane = ?1 OR (lane > ?1 || '/' AND lane < ?1 || '0');
 
 -- name: graphs
 -- The conversations of a session and of all that it started.
@@ -124,13 +125,13 @@ SELECT id, target FROM outbox WHERE message_id IN (
 ) AND platform = ?2 AND chat_id = ?3;
 
 -- name: deliveries_of
--- What a person's other messages have sent to a chat, and what operators sent there.
-SELECT outbox.id, target FROM inbox INDEXED BY inbox_person
+-- What all messages of a person have sent, and what operators sent to them, wherever it went.
+SELECT outbox.id, outbox.platform, chat_id, target FROM inbox INDEXED BY inbox_person
     JOIN outbox INDEXED BY outbox_message ON outbox.message_id = inbox.id
-WHERE inbox.person_id = ?1 AND control = 0 AND outbox.platform = ?2 AND chat_id = ?3
-UNION
-SELECT id, target FROM outbox INDEXED BY outbox_sends
-WHERE person_id = ?1 AND message_id = id AND platform = ?2 AND chat_id = ?3;
+WHERE inbox.person_id = ?1 AND control = 0
+UNION ALL
+SELECT id, platform, chat_id, target FROM outbox INDEXED BY outbox_sends
+WHERE person_id = ?1 AND message_id = id;
 
 -- name: hide_delivery
 -- Nobody can tell where a delivery went, and nothing of it is changed any more.
