@@ -265,6 +265,26 @@ async def test_an_operators_decision_is_kept_or_still_awaited_after_kill_9(
     assert (reply["outcome"], reply["reply"]) == ("answered", "said: allowed")
 
 
+@pytest.mark.req("J8", "A25")
+async def test_a_gateway_that_is_stopped_leaves_the_question_open(tmp_path: Path) -> None:
+    home = write_home(tmp_path / "home")
+    async with aiohttp.ClientSession() as session:
+        async with live_gateway(home) as live:
+            desk = Desk(live, session)
+            await desk.make("one")
+            asked = await desk.say("ask me")
+            await live.stop(signal.SIGTERM)
+
+        async with live_gateway(home) as live:
+            desk = Desk(live, session)
+            (line,) = (await desk.ask("GET", "/control/approvals"))[1]["approvals"]
+            await run_command(home, "approvals", "approve", line["id"])
+            reply = await desk.reply(asked["id"])
+
+    assert "do ask me" in line["question"]
+    assert (reply["outcome"], reply["reply"]) == ("answered", "said: allowed")
+
+
 @pytest.mark.req("J1", "J7", "A25")
 @pytest.mark.parametrize("side", ["before", "after"])
 @pytest.mark.parametrize("step", ["begin_audit", "change_agent", "end_audit"])

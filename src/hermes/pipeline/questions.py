@@ -40,6 +40,7 @@ class OpenQuestion:
         lane: str,
         who: str,
         is_private: bool,
+        may_wait: bool,
         tell: Callable[[str], None],
     ) -> None:
         self.id = question_id
@@ -48,6 +49,8 @@ class OpenQuestion:
         self.lane = lane
         self.who = who
         self.is_private = is_private
+        self.may_wait = may_wait
+        """Whether it outlives the process also when that is stopped, and its turn goes on later."""
         self.tell = tell
         self.heard: tuple[tuple[str, str], ...] = ()
         """The messages that were no whole answer yet, by id."""
@@ -105,6 +108,7 @@ class Questions:
         self.is_closed = False
         self.is_cut_off = False
         """Set when turns are cut off: their questions stay open, and the turns resume later."""
+        self._is_leaving = False
         self._open: dict[str, OpenQuestion] = {}
         self._turns: dict[str, asyncio.Lock] = {}
         self._waiting: Counter[str] = Counter()
@@ -188,7 +192,17 @@ class Questions:
                 self.drop(question)
 
     def close(self) -> None:
-        """Decline what is open: this process takes no more answers."""
+        """Decline what is open and cannot wait: this process takes no more answers."""
         self.is_closed = True
         for question in self._open.values():
-            question.settle(None)
+            if not question.may_wait:
+                question.settle(None)
+
+    def leave(self) -> frozenset[str]:
+        """Let what may wait stay open from now on; return the messages whose turns go on later."""
+        self._is_leaving = True
+        return frozenset(one.message_id for one in self._open.values() if one.may_wait)
+
+    def stays_open(self, question: OpenQuestion) -> bool:
+        """Return whether a question whose turn is cut off now is answered later."""
+        return self.is_cut_off or (self._is_leaving and question.may_wait)

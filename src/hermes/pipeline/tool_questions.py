@@ -270,6 +270,8 @@ def _opened(
         lane=root_lane(lane),
         who=row.requester,
         is_private=row.chat_type == "dm",
+        # The turn of a subagent cannot leave alone: another one waits for it.
+        may_wait=question.deciders != "person" and not depth_of(lane),
         tell=tell,
     )
 
@@ -349,7 +351,7 @@ async def _wait(turn: Turn, ctx: _ToolContext, opened: OpenQuestion, *, within_s
         return None
     finally:
         questions.drop(opened)
-        if not opened.is_settled and not questions.is_cut_off:
+        if not opened.is_settled and not questions.stays_open(opened):
             await _close(turn, ctx, opened, state="denied")
 
 

@@ -218,3 +218,22 @@ async def test_a_program_that_wants_something_else_after_a_crash_is_not_given_th
 
         assert await reply(rig, message_id) == "scripted: refused"
         assert await decided(rig, question) == ("expired", "restart")
+
+
+@pytest.mark.req("J8", "A25")
+@pytest.mark.parametrize("settings", [RUNS, BY_ADMINS])
+async def test_a_gateway_that_stops_answers_no_question_of_a_program(
+    tmp_path: Path, settings: Mapping[str, str]
+) -> None:
+    before = ScriptedAdapter()
+    async with open_rig(tmp_path, adapters={"one": before}, settings=settings) as rig:
+        message_id, question = await ask(rig)
+        left = await rig.drain(10)
+        state = await decided(rig, question)
+
+    async with open_rig(tmp_path, adapters={"one": ScriptedAdapter()}, settings=settings) as rig:
+        await desk_of(rig).approve(ApprovalOrder(id=question, by="root"))
+
+        assert (left, state, before.closed) == (0, ("waiting", None), 1)
+        assert await reply(rig, message_id) == "scripted: allowed"
+        assert len(await rig.store.approvals.questions_of(message_id)) == 1
