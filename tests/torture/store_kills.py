@@ -46,6 +46,7 @@ from tests.torture import (
     preview_units,
     pruning_units,
     question_units,
+    replay_units,
     response_units,
     secret_units,
     task_units,
@@ -101,6 +102,7 @@ _TABLES = {
     **preview_units.TABLES,
     **response_units.TABLES,
     **call_units.TABLES,
+    **replay_units.TABLES,
     "outbox_more": "*",
     "feed": "kind, key",
 }
@@ -333,6 +335,7 @@ UNITS: dict[str, Act] = {
     **preview_units.UNITS,
     **response_units.UNITS,
     **call_units.UNITS,
+    **replay_units.UNITS,
 }
 SIDES = ("before", "after")
 POINTS = tuple(f"{name}.{side}" for name in UNITS for side in SIDES)
@@ -379,6 +382,8 @@ async def _fill(folder: Path, seed: int) -> None:
     await secret_units.prepare_secrets(store, clock)
     await task_units.prepare_pushes(store, clock)
     await answer(store, "learnt", user="eve", clock=clock, job=job)
+    # Before this process is a node: the one that ends the replay is none.
+    await replay_units.prepare_replays(store, clock)
     await fleet_units.prepare_nodes(store, clock)
     await people_units.prepare_people(store, clock)
     await people_units.prepare_erased(store, clock)

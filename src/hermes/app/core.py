@@ -27,6 +27,7 @@ from hermes.memory.facts import PeoplesFacts
 from hermes.outbox.platforms import PushPlatforms
 from hermes.pipeline.lanes import Lanes
 from hermes.pipeline.questions import Questions
+from hermes.pipeline.replays.run import ReplayRunner
 from hermes.pipeline.tool_questions import reopen_questions
 from hermes.ports.adapter import Adapter
 from hermes.ports.channel import Accept, Capabilities, Channel
@@ -89,6 +90,7 @@ class Core(msgspec.Struct, frozen=True, kw_only=True):
     cron: CronLayer
     sessions: Sessions
     lanes: Lanes
+    replays: ReplayRunner
     maintenance: Maintenance
     adapters: Mapping[str, Adapter]
     search: Search | None
@@ -204,6 +206,7 @@ async def build_core(store: Store, settings: Settings, *, given: CoreParts) -> C
         cron=cron,
         sessions=sessions,
         lanes=lanes,
+        replays=ReplayRunner(services),
         maintenance=_maintenance(base, accept=entrance.inbox.accept),
         adapters=given.adapters,
         search=given.search,

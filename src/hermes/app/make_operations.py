@@ -78,6 +78,7 @@ def make_handles(
         restart=restart,
         rotate=rotate,
         reconnect=reconnect,
+        replay=core.replays.run,
     )
 
 

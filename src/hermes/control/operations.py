@@ -31,6 +31,7 @@ from hermes.control.messages import MessageOperations
 from hermes.control.overview import OverviewOperations
 from hermes.control.pairing import PairingOperations, Wake, wake_nobody
 from hermes.control.ratings import RatingOperations
+from hermes.control.replays import ReplayOperations
 from hermes.control.runtime import GatewayOperations, ModelOperations, RuntimeHandles
 from hermes.control.search import SearchOperations
 from hermes.control.secrets import SecretOperations
@@ -147,6 +148,7 @@ class Operations:
         self.overview = OverviewOperations(
             store, handles, calendar=calendar, clock=clock, day_cap_usd=day_cap_usd
         )
+        self.replays = ReplayOperations(store, handles.replay)
         self.ids = IdOperations(store, others=self._names())
 
     def _add_readers(self) -> None:

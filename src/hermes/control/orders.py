@@ -29,6 +29,7 @@ from hermes.control import (
     overview,
     pairing,
     ratings,
+    replays,
     runtime,
     secrets,
     sends,
@@ -429,6 +430,17 @@ GRAPHS_RATE = _row(
     "graphs.rate", "operator", ratings.RatingOperations.rate, post="/control/graphs/rate",
     changes=True, targets=("call", "rating"), result_targets=("call",),
     summary="Give an answer a thumb up or down, or take it back.")
+REPLAYS_RUN = _row(
+    "replays.run", "operator", replays.ReplayOperations.run, post="/control/replays",
+    changes=True, shows=True, targets=("message",), result_targets=("replay.message_id", "replay.id"),
+    summary="Make an answer again from what was frozen, with another model or prompt; nothing is sent.")
+REPLAYS_LIST = _row(
+    "replays.list", "operator", replays.ReplayOperations.list, get="/control/replays",
+    summary="List the replays that were made, the newest first.")
+REPLAYS_SHOW = _row(
+    "replays.show", "operator", replays.ReplayOperations.show, get="/control/replays/{id}",
+    shows=True, targets=("id",), result_targets=("replay.id",),
+    summary="Show a replay: both answers, what they took, and how they differ.")
 SEARCH_STATE = _row(
     "search.state", "viewer", SearchOperations.state, get="/control/search/index",
     summary="Show the size of the search index and how much it lacks.")

@@ -14,6 +14,7 @@ from hermes.control.hooks import HooksReport
 from hermes.control.mcp import McpLogin, McpLogout
 from hermes.control.model_refresh import RefreshOrder, RefreshReport
 from hermes.control.models import ModelsReport, RouteReport
+from hermes.control.replays import RunReplay
 from hermes.control.sessions import Ended
 from hermes.control.status import ChannelStatus, StatusReport
 from hermes.control.store_keys import RotationOrder, RotationReport
@@ -98,6 +99,7 @@ class RuntimeHandles(msgspec.Struct, frozen=True, kw_only=True):
     mcp_reload: Callable[[], Awaitable[Diff]] | None = None
     mcp_login: Callable[[McpLogin], Awaitable[McpReport]] | None = None
     mcp_logout: Callable[[McpLogout], Awaitable[McpReport]] | None = None
+    replay: RunReplay | None = None
 
     @property
     def is_running(self) -> bool:

@@ -37,6 +37,7 @@ from hermes.ports.outbox import OutboxStore
 from hermes.ports.pairing import PairingStore
 from hermes.ports.people import OwnerStore, PeopleStore, UserStore
 from hermes.ports.person_rows import HomeReader
+from hermes.ports.replays import ReplayStore
 from hermes.ports.responses import ResponseStore
 from hermes.ports.secrets import SecretStore
 from hermes.ports.sends import SendStore
@@ -257,6 +258,11 @@ class Store(Protocol):
     @property
     def tasks(self) -> TaskStore:
         """Tasks of callers over A2A."""
+        ...
+
+    @property
+    def replays(self) -> ReplayStore:
+        """Answers that operators had made again."""
         ...
 
     @property

@@ -49,6 +49,7 @@ TOPICS = (
     "people",
     "person_rows",
     "pruning",
+    "replays",
     "responses",
     "sealed_tables",
     "secrets",

@@ -88,6 +88,7 @@ LEFT_OUT: Mapping[str, str] = {
     "channel_state": "what a platform's connection remembers; it names people by keyed digests only",
     "task_pushes": "where programs are notified of the person's tasks; it has their credentials",
     "bot_turns": "how often bots answered each other in a chat",
+    "replays": "which answers operators had made again; what was said is in message",
     "nodes": "processes",
     "claims": "processes",
     "feed": "changes that other processes have to hear of",

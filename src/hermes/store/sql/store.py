@@ -39,6 +39,7 @@ from hermes.store.sql.pairing import SqlPairing
 from hermes.store.sql.people import SqlAccess, SqlPeople
 from hermes.store.sql.pruning import SqlPruning, drop_message
 from hermes.store.sql.queries import load
+from hermes.store.sql.replays import SqlReplays
 from hermes.store.sql.responses import SqlResponses
 from hermes.store.sql.sealed_tables import bind_all
 from hermes.store.sql.secrets import SqlSecrets
@@ -137,6 +138,7 @@ class SqlStore:
         self.activity = SqlActivity(engine)
         self.agents = SqlAgents(engine, secrets=self.secrets)
         self.tasks = SqlTasks(engine)
+        self.replays = SqlReplays(engine, alone=alone)
 
     async def rotate_keys(
         self, key_file: bytes | None = None, *, tell: Callable[[int], None] | None = None
