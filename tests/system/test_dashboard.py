@@ -8,7 +8,7 @@ from playwright.async_api import Browser, Page, ViewportSize, expect
 
 from hermes.control.orders import BY_NAME
 from hermes.http.assets import POLICY, read_assets
-from hermes.ports.access import ROLES, Role, allows
+from hermes.ports.access import OPERATOR_ROLES, Role, allows
 from hermes.server.dashboard.pages import PAGES, DashboardPage
 from tests.system.chromium import CHROMIUM
 from tests.system.twin_gateway import Gateway
@@ -121,7 +121,7 @@ def sorted_pages() -> list[DashboardPage]:
 
 
 @in_browser
-@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize("role", OPERATOR_ROLES)
 async def test_the_menu_has_the_pages_of_the_role(
     browser: Browser, gateway: Gateway, role: Role
 ) -> None:

@@ -131,14 +131,19 @@ WITHOUT_CONVERSATION = frozenset(
         "store.revoke_credentials",
         "store.sign_out",
         "store.touch_credential",
+        "store.invite",
+        "store.withdraw",
+        "store.admit",
+        "store.end_sessions",
     }
 )
-# Asks whether a model service is there or which models it has, or gets a picture, a page, a skill or what a search finds, and changes nothing; a service
+# Asks whether a model service is there or which models it has, who signs in, or gets a picture, a page, a skill or what a search finds, and changes nothing; a service
 # with a key is not asked, and conversations show no pictures and read no pages. Alerts and traces tell
 # of messages, and change none.
 ONLY_LOOKS = frozenset(
     {
         "wire.alert",
+        "wire.identity",
         "wire.image",
         "wire.media",
         "wire.otel",

@@ -21,6 +21,7 @@ from hermes import failpoints
 from hermes.message.outcome import DeliveryState, Outcome
 from hermes.message.parts import TextPart
 from hermes.message.reply import Usage
+from hermes.ports.access import NewSession
 from hermes.ports.channel import Target
 from hermes.ports.dreams import DREAM, Dream
 from hermes.ports.keys import CallerKey, KeptAnswer
@@ -49,6 +50,7 @@ from tests.torture import (
     replay_units,
     response_units,
     secret_units,
+    sign_in_units,
     task_units,
 )
 from tests.torture.store_rig import Ids, accept, answer
@@ -75,7 +77,7 @@ _TABLES = {
     "wallets": "person_id, balance, is_limited, code IS NULL, referred_by, referred",
     "outbox": "id, state, failure, more, fresh, vanish_s",
     "events": "message_id, kind",
-    "credentials": "kind, label, used_at, seen_at, parent",
+    "credentials": "kind, label, used_at, seen_at, parent, role, user_id",
     # Whose "always" it is stands there as a digest by a key of the database's own.
     "meta": "CASE WHEN key LIKE 'always:%' THEN 'always' ELSE key END,"
     " CASE key WHEN 'kill_switch' THEN value END",
@@ -142,7 +144,8 @@ async def _expire(store: Store, clock: ManualClock) -> None:
 async def _use(store: Store, clock: ManualClock) -> None:
     link, session = (hashlib.sha256(name).digest() for name in (b"code", b"session"))
     now = clock.now()
-    await store.access.use_link(link, session, label="new", now=now, expires_at=now + WEEK_S)
+    new = NewSession(digest=session, label="new", now=now, expires_at=now + WEEK_S)
+    await store.access.use_link("signin", link, new)
 
 
 async def _spend(store: Store, clock: ManualClock) -> None:
@@ -326,6 +329,7 @@ UNITS: dict[str, Act] = {
     **operator_units.UNITS,
     **agent_units.UNITS,
     **secret_units.UNITS,
+    **sign_in_units.UNITS,
     **task_units.UNITS,
     **pruning_units.UNITS,
     **compaction_units.UNITS,
@@ -393,6 +397,7 @@ async def _fill(folder: Path, seed: int) -> None:
     await operator_units.prepare_orders(store, clock)
     await preview_units.prepare_preview(store, clock)
     await response_units.prepare_responses(store, clock)
+    await sign_in_units.prepare_sign_ins(store, clock)
     await store.close()
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from functools import partial
+from secrets import token_bytes
 from typing import Any
 
 from hermes import __version__
@@ -24,6 +25,8 @@ from hermes.ports.gateway_api import GatewayApi
 from hermes.server.a2a.channel import A2aChannel, A2aParts
 from hermes.server.mcp.endpoint import McpEndpoint
 from hermes.server.mcp.tools import McpParts, McpTools
+from hermes.server.oidc.id_token import AllowedPeople
+from hermes.server.oidc.provider import OidcClient, OidcProvider
 from hermes.server.v1.agent_turns import AgentTurns
 from hermes.server.v1.callers import Callers
 from hermes.server.v1.channel import V1Channel
@@ -80,7 +83,7 @@ def own_channels(
             files=terminal.files,
             attachments=storage.media_cache,
         ),
-        "web": _web(context, storage, origins=origins, commands=commands),
+        "web": _web(context, storage, origins=origins, commands=commands, client=client),
         "v1": V1Channel(v1_parts, mcp),
         "a2a": A2aChannel(a2a_parts),
     }
@@ -92,6 +95,7 @@ def _web(
     *,
     origins: Origins,
     commands: Iterable[ChatCommand],
+    client: HttpClient,
 ) -> WebChannel:
     clock = context.clock
     book = CommandBook(map(spec_of, commands))
@@ -121,6 +125,36 @@ def _web(
         make_id=make_id,
         files=storage.media_cache,
         menu=menu,
+        provider=_identity_provider(context, storage, client=client),
+    )
+
+
+def _identity_provider(
+    context: GatewayContext, storage: Storage, *, client: HttpClient
+) -> OidcProvider | None:
+    """Return who else knows people, if the settings name one."""
+    oidc = context.settings.access.oidc
+    if oidc.issuer is None or oidc.client_id is None:
+        return None
+    name, secrets = oidc.secret, storage.secrets
+    return OidcProvider(
+        OidcClient(
+            issuer=str(oidc.issuer),
+            client_id=oidc.client_id,
+            secret=lambda: None if name is None else secrets.get(name, agent=None),
+            scopes=oidc.scopes,
+            allowed=AllowedPeople(
+                emails=frozenset(one.casefold() for one in oidc.emails),
+                domains=frozenset(one.casefold() for one in oidc.domains),
+                groups=frozenset(oidc.groups),
+                groups_claim=oidc.groups_claim,
+                everyone=oidc.everyone,
+            ),
+        ),
+        name=oidc.name,
+        http=client,
+        clock=context.clock,
+        random_bytes=token_bytes,
     )
 
 

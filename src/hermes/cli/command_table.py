@@ -237,6 +237,14 @@ SECTIONS = (
         "Access",
         (
             _one("link", "link:command", "Print a sign-in link for the web chat"),
+            _one("invite", "invite:command", "Invite a person into the web chat"),
+            _group(
+                "invites",
+                "invite",
+                "List invitations to the web chat, and withdraw one",
+                Row("list", "list_all", "LIST_EPILOG"),
+                Row("withdraw", "withdraw", "WITHDRAW_EPILOG"),
+            ),
             _group(
                 "token",
                 "token",

@@ -24,6 +24,7 @@ from hermes.control.graph_access import GraphOperations
 from hermes.control.home import HomeHandles, HomeOperations
 from hermes.control.ids import IdOperations, ListAll
 from hermes.control.interactions import InteractionOperations
+from hermes.control.invitations import InvitationOperations
 from hermes.control.keys import KeyOperations, RandomBytes
 from hermes.control.live import LiveOperations
 from hermes.control.memory import DreamNow, MemoryOperations
@@ -48,7 +49,7 @@ from hermes.memory.soul_cache import MemorySouls, SoulCache
 from hermes.memory.structural import BUILT_IN, FactKeys
 from hermes.message.ids import MakeId
 from hermes.people.pairing import pairing_limits
-from hermes.ports.access import Role, allows
+from hermes.ports.access import AccessStore, Role, allows
 from hermes.ports.clock import Clock
 from hermes.ports.store import Store
 
@@ -135,7 +136,7 @@ class Operations:
         )
         self.spending = SpendingOperations(store.spend, store.keys, calendar=calendar, clock=clock)
         self.consent = ConsentOperations(store.people, clock=clock)
-        self.tokens = TokenOperations(store.access, clock=clock, random_bytes=random_bytes)
+        self._add_sign_ins(store.access, random_bytes, address=address)
         self.sessions = SessionOperations(store, clock=clock, ended=handles.session_ended)
         self._add_readers()
         self.channels = ChannelOperations(store, handles, clock=clock)
@@ -174,6 +175,15 @@ class Operations:
                 await forget_files(person_id)
 
         return forget
+
+    def _add_sign_ins(
+        self, access: AccessStore, random_bytes: RandomBytes, *, address: str
+    ) -> None:
+        clock = self._clock
+        self.tokens = TokenOperations(access, clock=clock, random_bytes=random_bytes)
+        self.invitations = InvitationOperations(
+            access, clock=clock, random_bytes=random_bytes, address=address
+        )
 
     def _names(self) -> Mapping[str, ListAll]:
         """Return what lists the ids and names that no table has."""

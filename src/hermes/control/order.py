@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, quote
 import msgspec
 
 from hermes.control.operations import Operations
-from hermes.ports.access import Role
+from hermes.ports.access import OperatorRole, Role
 
 Request = TypeVar("Request", bound=msgspec.Struct)
 Report = TypeVar("Report")
@@ -61,7 +61,7 @@ class Order(msgspec.Struct, Generic[Request, Report], frozen=True, kw_only=True)
     """
 
     name: str
-    least: Role
+    least: OperatorRole
     method: Method
     path: str
     request: type[Request]

@@ -51,6 +51,9 @@ def _listed_fields() -> dict[str, str]:
 
 # Keyed by field name or, if a name has several meanings, by `order.field`.
 FIELD_HELP: Final[Mapping[str, str]] = {
+    "access.invite.name": "the person's id in the web chat: small letters, digits, `.`, `_` and `-`",
+    "access.invite.role": "what they may do beside talking to agents: `person` is nothing more",
+    "access.invite.lifetime_s": "for how many seconds the invitation is valid; a week if omitted",
     "access_token": "the token that the issuer gave",
     "mcp.login.url": "the address of the MCP server that the tokens are for",
     "agents.add_remote.url": "the address of the agent, or of its agent card",

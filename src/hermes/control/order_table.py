@@ -8,7 +8,7 @@ import msgspec
 
 from hermes.control.operations import Operations
 from hermes.control.order import Actor, AnyOrder, Method, NoFields, Order, Report, Request
-from hermes.ports.access import Role
+from hermes.ports.access import OperatorRole
 
 # Parameters of functions that want to know who gives the order: which credential, in which role.
 _OF_ACTOR: Final[Mapping[str, Callable[[Actor], str]]] = {
@@ -41,7 +41,7 @@ class _Row(_Audit, total=False):
 
 def make_order(
     name: str,
-    least: Role,
+    least: OperatorRole,
     run: Callable[..., Awaitable[Any]],
     *,
     get: str = "",
@@ -104,7 +104,7 @@ class OrderTable:
     def row(
         self,
         name: str,
-        least: Role,
+        least: OperatorRole,
         run: Callable[[Any], Awaitable[Report]],
         **row: Unpack[_Row],
     ) -> Order[NoFields, Report]: ...
@@ -112,7 +112,7 @@ class OrderTable:
     def row(
         self,
         name: str,
-        least: Role,
+        least: OperatorRole,
         run: Callable[[Any, Request], Awaitable[Report]],
         **row: Unpack[_Row],
     ) -> Order[Request, Report]: ...
@@ -120,12 +120,12 @@ class OrderTable:
     def row(
         self,
         name: str,
-        least: Role,
+        least: OperatorRole,
         run: Callable[[Any, Request, str], Awaitable[Report]],
         **row: Unpack[_Row],
     ) -> Order[Request, Report]: ...
     def row(
-        self, name: str, least: Role, run: Callable[..., Awaitable[Any]], **row: Unpack[_Row]
+        self, name: str, least: OperatorRole, run: Callable[..., Awaitable[Any]], **row: Unpack[_Row]
     ) -> AnyOrder:
         """Add a row to the table; one of its methods has its path."""
         order = make_order(name, least, run, **row)

@@ -22,6 +22,7 @@ from hermes.control import (
     home,
     ids,
     interactions,
+    invitations,
     keys,
     live,
     memory,
@@ -205,6 +206,18 @@ ACCESS_LINK = _row(
     "access.link", "owner", runtime.GatewayOperations.link, post="/control/link",
     changes=True, targets=("revoke_others",),
     summary="Make a one-time sign-in link for the web chat.")
+ACCESS_INVITE = _row(
+    "access.invite", "owner", invitations.InvitationOperations.create, post="/control/invitations",
+    changes=True, result_targets=("invitation.id",),
+    summary="Invite a person into the web chat; the code and the link are shown only now.")
+ACCESS_INVITATIONS = _row(
+    "access.invitations", "owner", invitations.InvitationOperations.list,
+    get="/control/invitations",
+    summary="List the invitations to the web chat that nobody has used.")
+ACCESS_WITHDRAW = _row(
+    "access.withdraw", "owner", invitations.InvitationOperations.withdraw,
+    delete="/control/invitations/{id}", changes=True, targets=("id",), result_targets=("id",),
+    summary="Withdraw an invitation that nobody has used.")
 TOKENS_LIST = _row(
     "tokens.list", "owner", tokens.TokenOperations.list, get="/control/tokens",
     summary="List the tokens and the browsers that are signed in.")

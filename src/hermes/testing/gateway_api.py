@@ -27,6 +27,7 @@ from hermes.ports.session_history import Contribution, ConversationMessage, Conv
 from hermes.ports.turns import MessageRecord, ToolUse, TurnResult
 from hermes.ports.upward import Progress
 from hermes.ports.work_files import SessionOwner
+from hermes.server.auth import operating
 
 NEW = "/new"
 _FRIENDLY = "Something went wrong while answering. Please send that again."
@@ -205,7 +206,11 @@ class MemoryGatewayApi:
         return await self._access.authenticate(headers)
 
     async def recognise(self, headers: Mapping[str, str]) -> Caller:
-        """Check the bearer token or the session cookie."""
+        """Check the bearer token or the session cookie of an operator."""
+        return operating(await self._access.authenticate(headers))
+
+    async def signed_in(self, headers: Mapping[str, str]) -> Caller:
+        """Check the bearer token or the session cookie of anybody."""
         return await self._access.authenticate(headers)
 
     async def message(self, message_id: str) -> MessageStatus | None:
@@ -309,11 +314,15 @@ class MemoryGatewayApi:
         return SessionOwner(person_id=person_id, lane=_lane(source.platform, source.chat_id))
 
     # Any: the rows are printed, each with the keys that its store knows.
-    async def conversations(self, platform: str, *, limit: int) -> tuple[dict[str, Any], ...]:
+    async def conversations(
+        self, platform: str, *, limit: int, user_id: str | None = None
+    ) -> tuple[dict[str, Any], ...]:
         """Return the platform's conversations, most recently used first."""
         rows: dict[str, dict[str, Any]] = {}
         for turn in self._turns.values():
             source = turn.event.source
+            if user_id not in (None, source.user_id):
+                continue
             if source.platform == platform and turn.event.type == "text":
                 row = rows.pop(source.chat_id, None) or {
                     "chat_id": source.chat_id,

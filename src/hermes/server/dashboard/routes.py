@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from hermes.control.live import TurnAsk
 from hermes.control.orders import TURNS_WATCH
-from hermes.errors import NotFound, Refused, Unauthenticated
+from hermes.errors import Forbidden, NotFound, Refused, Unauthenticated
 from hermes.http.assets import Asset, file_response, page_response, read_assets
 from hermes.http.json_body import json_response
 from hermes.http.route import Answer, Endpoint, HttpExchange, refuse_url_credentials
@@ -38,7 +38,7 @@ def _assets() -> dict[str, Asset]:
 
 
 def dashboard_routes(gateway_api: GatewayApi, gate: ControlGate) -> tuple[Route, ...]:
-    """Return the routes; the pages need a browser's session or a token, of any role."""
+    """Return the routes; the pages need a browser's session or a token, of an operator."""
 
     async def page(exchange: HttpExchange) -> Answer:
         refuse_url_credentials(exchange)
@@ -47,6 +47,8 @@ def dashboard_routes(gateway_api: GatewayApi, gate: ControlGate) -> tuple[Route,
             await gateway_api.recognise(exchange.headers)
         except Unauthenticated:
             return page_response(assets["signed_out.html"], 401)
+        except Forbidden:
+            return page_response(assets["not_operator.html"], 403)
         return page_response(assets["index.html"])
 
     async def describe(exchange: HttpExchange) -> Answer:

@@ -80,7 +80,7 @@ LEFT_OUT: Mapping[str, str] = {
     "souls": "what a model was told of the person, computed from fact and dream",
     "jobs": "work that is still to be done after a reply",
     "audit": "what operators did; it names the person by id alone",
-    "credentials": "sign-ins of operators",
+    "credentials": "hashes of tokens, invitations and browser sessions",
     "agents": "agents that operators made",
     "agent_versions": "what operators set of them",
     "paused_channels": "platforms",

@@ -11,6 +11,7 @@ from hermes.ports.inbox import RefusedMessage
 from hermes.ports.steps import TimelineEvent
 from hermes.ports.timeline import Timeline
 from hermes.ports.turns import MessageRecord
+from hermes.store.sql.access import SqlAccess
 from hermes.store.sql.activity import SqlActivity
 from hermes.store.sql.agents import SqlAgents
 from hermes.store.sql.answers import SqlAnswers
@@ -36,7 +37,7 @@ from hermes.store.sql.operations import SqlDeadLetters, SqlModelSwap, SqlOpenSes
 from hermes.store.sql.outbox import SqlOutbox
 from hermes.store.sql.owner import SqlOwners
 from hermes.store.sql.pairing import SqlPairing
-from hermes.store.sql.people import SqlAccess, SqlPeople
+from hermes.store.sql.people import SqlPeople
 from hermes.store.sql.pruning import SqlPruning, drop_message
 from hermes.store.sql.queries import load
 from hermes.store.sql.replays import SqlReplays
@@ -131,7 +132,7 @@ class SqlStore:
         self.spend = SqlSpend(engine)
         self.answers = SqlAnswers(engine)
         self.responses = SqlResponses(engine)
-        self.access = SqlAccess(engine)
+        self.access = SqlAccess(engine, make_id=make_id)
         self.ids = SqlIds(engine)
         self.interactions = SqlInteractions(engine)
         self.messages = SqlMessages(engine)

@@ -227,7 +227,7 @@ CREATE TABLE lanes (
 CREATE INDEX lanes_used ON lanes (platform, used_at);
 CREATE INDEX lanes_person ON lanes (person_id);
 
--- Sessions of REST from the time when everybody who used the name of a conversation was in it: the
+-- Sessions of REST and of the web chat from the time when everybody who used the name of a conversation was in it: the
 -- senders who may have written all that is in one, '' where several people wrote. It never grows.
 CREATE TABLE lane_writers (
     lane TEXT NOT NULL,
@@ -483,9 +483,11 @@ CREATE TABLE credentials (
     parent BLOB,
     seen_at REAL,
     may_delegate INTEGER NOT NULL DEFAULT 0,
+    user_id TEXT NOT NULL DEFAULT '',
     PRIMARY KEY (kind, digest)
 ) WITHOUT ROWID;
 CREATE INDEX credentials_parent ON credentials (parent) WHERE parent IS NOT NULL;
+CREATE INDEX credentials_user ON credentials (user_id) WHERE user_id <> '';
 
 -- What model calls took, summed as finely as anybody asks; never forgotten.
 CREATE TABLE spend (

@@ -1,6 +1,7 @@
 // The chat page: which conversation is open, what is being written, and every key and button.
 
-import { getConversations, getInfo } from "./api.js";
+import { showMe } from "./account.js";
+import { getConversations, getInfo, getMe } from "./api.js";
 import { hasFiles, limitFiles, putFiles, setUpFiles, takeFiles } from "./attach.js";
 import { commandKey, setUpCommands } from "./commands.js";
 import { Conversation } from "./conversation.js";
@@ -14,7 +15,7 @@ import { announce, find, newId, setTitle, showLink } from "./page.js";
 import { setUpScroll } from "./scroll.js";
 import { closeOverlay, drawConversations, focusSearch, setUpSidebar } from "./sidebar.js";
 import { say } from "./strings.js";
-import { keepUnsent, noteSignOut, takeUnsent } from "./unsent.js";
+import { hasUnsent, keepUnsent, keepUnsentOf, noteSignOut, takeUnsent } from "./unsent.js";
 
 // How often a visible page looks for what other tabs and people at the terminal have done.
 const LOOK_MS = 3000;
@@ -271,7 +272,9 @@ function setUp() {
 }
 
 setUp();
+if (hasUnsent()) await getMe().then(({ user }) => keepUnsentOf(user)).catch(() => {});
 putUnsentBack();
+showMe();
 showInfo();
 openFromAddress();
 setTimeout(lookAgainAndAgain, LOOK_MS);

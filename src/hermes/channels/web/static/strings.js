@@ -1,6 +1,16 @@
 // Every text of the chat page that its scripts show. `{name}` is filled in by `say`.
 
 const STRINGS = {
+  "account.you": "You are {name}.",
+  "account.operator": "You are {name} ({role}).",
+  "account.browser": "{browser} on {system}",
+  "account.a_browser": "A browser",
+  "account.this": "this browser",
+  "account.end": "Sign out",
+  "account.end_one": "Sign out {name}",
+  "account.made": "signed in {at}",
+  "account.seen": "last used {at}",
+  "account.lost": "Cannot reach the server. Try again.",
   "files.add": "Add pictures or files",
   "files.drop": "Drop to add to your message",
   "files.remove": "Remove {name}",
