@@ -21,7 +21,7 @@ export async function saveConversation(id, title, kind) {
     : [markdownOf(title, messages), "text/markdown"];
   const link = document.createElement("a");
   link.href = URL.createObjectURL(new Blob([text], { type }));
-  link.download = `${title.replaceAll(/[^\p{L}\p{N} _-]/gu, "").trim().slice(0, 60) || "hermes"}.${kind}`;
+  link.download = `${title.replaceAll(/[\\/:*?"<>|.]/g, "").trim().slice(0, 60) || "hermes"}.${kind}`;
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }

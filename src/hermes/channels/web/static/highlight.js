@@ -3,14 +3,14 @@
 
 const MOST = 60000;
 const TEXTS = [/"(?:[^"\\\n]|\\.)*"?/y, /'(?:[^'\\\n]|\\.)*'?/y];
-const NUMBER = /(?:0[xXbBoO][\da-fA-F_]+|\d[\d_]*(?:\.\d[\d_]*)?(?:[eE][+-]?\d+)?)\w*/y;
+const NUMBER = /\d[\w.]{0,60}/y;
 const WORD = /[A-Za-z_$@][\w$-]*/y;
 const HASH = [/#[^\n]*/y];
-const SLASHES = [/\/\/[^\n]*/y, /\/\*[^]*?(?:\*\/|$)/y];
-const DASHES = [/--[^\n]*/y, /\/\*[^]*?(?:\*\/|$)/y];
-const BLOCK = [/\/\*[^]*?(?:\*\/|$)/y];
-const TICKS = /`(?:[^`\\]|\\[^])*`?/y;
-const TRIPLE = [/"""[^]*?(?:"""|$)/y, /'''[^]*?(?:'''|$)/y];
+const SLASHES = [/\/\/[^\n]*/y, ["/*", "*/"]];
+const DASHES = [/--[^\n]*/y, ["/*", "*/"]];
+const BLOCK = [["/*", "*/"]];
+const TICKS = /`(?:[^`\\]|\\[\s\S])*`?/y;
+const TRIPLE = [['"""', '"""'], ["'''", "'''"]];
 
 const words = (text) => new Set(text.split(" "));
 const C_LIKE =
@@ -48,7 +48,7 @@ const KINDS = {
   data: make(VALUES, HASH),
   json: make(VALUES, SLASHES),
   ruby: make(RUBY, HASH),
-  markup: make(words(""), [/<!--[^]*?(?:-->|$)/y]),
+  markup: make(words(""), [["<!--", "-->"]]),
 };
 const NAMES = {
   python: "py python python3 pycon",
@@ -119,11 +119,22 @@ function tokenAt(text, at, rules) {
   return [rules.keywords.has(rules.ignoreCase ? word.toLowerCase() : word) ? "word" : "", word];
 }
 
-function firstOf(patterns, text, at) {
-  for (const pattern of patterns) {
-    pattern.lastIndex = at;
-    const found = pattern.exec(text);
-    if (found) return found[0];
+// A rule is a pattern, or what opens and closes a block.
+function firstOf(rules, text, at) {
+  for (const rule of rules) {
+    const found = Array.isArray(rule) ? blockAt(text, at, rule) : matchAt(text, at, rule);
+    if (found) return found;
   }
   return "";
+}
+
+function blockAt(text, at, [open, close]) {
+  if (!text.startsWith(open, at)) return "";
+  const end = text.indexOf(close, at + open.length);
+  return text.slice(at, end < 0 ? text.length : end + close.length);
+}
+
+function matchAt(text, at, pattern) {
+  pattern.lastIndex = at;
+  return pattern.exec(text)?.[0] ?? "";
 }

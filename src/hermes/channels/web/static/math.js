@@ -6,7 +6,7 @@ import { ACCENTS, ALPHABETS, BIG, FENCED, FUNCTIONS, GREEK, SPACES, SYMBOLS } fr
 const MATHML = "http://www.w3.org/1998/Math/MathML";
 const MOST = 4000;
 const MAX_DEPTH = 40;
-const TOKEN = /\\(?:[A-Za-z]+|[^])|\d+(?:\.\d+)?|\S/gu;
+const TOKEN = /\\(?:[A-Za-z]{1,30}|[\s\S])|\d{1,30}(?:\.\d{1,30})?|\S/gu;
 
 export function mathNode(source, { isBlock }) {
   const math = make("math");
@@ -124,7 +124,7 @@ class Reader {
     this.take();
     if (token[0] === "\\") return this.command(token.slice(1), depth + 1);
     if (/\d/.test(token)) return make("mn", token);
-    if (/\p{L}/u.test(token)) return make("mi", token);
+    if (token.toLowerCase() !== token.toUpperCase()) return make("mi", token);
     if ("}_^&#%".includes(token)) throw new Error("unexpected");
     if (token === "-") return make("mo", "−");
     return token === "~" ? make("mtext", "\u00a0") : operator(token, "()[]|".includes(token) ? { stretchy: "false" } : {});

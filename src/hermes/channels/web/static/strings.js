@@ -25,7 +25,6 @@ const STRINGS = {
   "files.sent": "Files of this message",
   "said.by_you": "You",
   "said.erased": "This message was erased.",
-  "said.no_text": "A message without text",
   "reply.by": "Hermes",
   "reply.using": "Using {tool}",
   "reply.interrupted": "Stopped",

@@ -37,7 +37,7 @@ export function replyTools(exchange, turn, text, act) {
     other.setAttribute("aria-haspopup", "menu");
     tools.append(other);
   }
-  if (turn.stop_reason === "length") {
+  if (turn.stop_reason === "length" || (turn.outcome === "interrupted" && text)) {
     tools.append(changing("continue", "continue.reply", () => act.goOn()));
   }
   return tools;
