@@ -26,7 +26,7 @@ def test_what_was_there_before_people_signed_in_stays_the_owners() -> None:
         lanes,
     )
 
-    db.execute(package.joinpath("migrations", "0048_sign_in.sql").read_text())
+    db.execute(package.joinpath("migrations", "0047_sign_in.sql").read_text())
 
     users = dict(db.execute("SELECT kind, user_id FROM credentials"))
     assert users == {"session": "owner", "signin": "owner", "token": ""}
