@@ -72,7 +72,10 @@ export class Conversation {
   layOut() {
     const exchanges = [...this.holder.children].map((node) => node.exchange).filter(Boolean);
     find("old-version").hidden = this.versions.apply(exchanges);
-    for (const { node, epoch } of exchanges) node.classList.toggle("past", epoch !== this.epoch);
+    for (const { node, epoch } of exchanges) {
+      // What was said before the conversation was loaded belongs to its newest epoch.
+      node.classList.toggle("past", epoch !== null && epoch !== this.epoch);
+    }
   }
 
   showNewest() {
