@@ -58,6 +58,8 @@ class AnthropicServer(TurnServer):
     With a `key` only that credential is accepted, without one any.
     """
 
+    error = staticmethod(frames.error)
+
     def __init__(
         self,
         script: Script = answer_by_text,
@@ -67,10 +69,6 @@ class AnthropicServer(TurnServer):
     ) -> None:
         super().__init__(script, key=key, sleep=sleep)
         self.invocations: list[Invocation] = []
-
-    def refuse(self, text: str) -> bytes:
-        """Return the answer to what is no request."""
-        return frames.error(400, text)
 
     def read(self, call: ReceivedRequest) -> TurnFrames | bytes:
         """Return what is to be played for a request, or its refusal."""
