@@ -1,10 +1,5 @@
-"""A loopback server that implements Anthropic Messages strictly and answers by script.
+"""A loopback server that implements Anthropic Messages strictly and answers by script."""
 
-`python -m hermes.testing.anthropic_server --port 0` prints `{"port": N, ...}` and runs until its
-standard input closes.
-"""
-
-import argparse
 import asyncio
 
 import msgspec
@@ -20,7 +15,7 @@ from hermes.testing.anthropic_shape import (
 )
 from hermes.testing.model_script import Script, SeenConversation, answer_by_text
 from hermes.testing.scripted_http import ReceivedRequest, Sleep
-from hermes.testing.turn_server import TurnFrames, TurnServer, serve
+from hermes.testing.turn_server import TurnFrames, TurnServer
 
 Headers = dict[str, str]
 
@@ -63,6 +58,8 @@ class AnthropicServer(TurnServer):
     With a `key` only that credential is accepted, without one any.
     """
 
+    error = staticmethod(frames.error)
+
     def __init__(
         self,
         script: Script = answer_by_text,
@@ -72,10 +69,6 @@ class AnthropicServer(TurnServer):
     ) -> None:
         super().__init__(script, key=key, sleep=sleep)
         self.invocations: list[Invocation] = []
-
-    def refuse(self, text: str) -> bytes:
-        """Return the answer to what is no request."""
-        return frames.error(400, text)
 
     def read(self, call: ReceivedRequest) -> TurnFrames | bytes:
         """Return what is to be played for a request, or its refusal."""
@@ -132,16 +125,3 @@ class AnthropicServer(TurnServer):
             tokens_in=turn.tokens_in if turn.tokens_in is not None else words,
             tools=self.tool_calls(turn, "toolu"),
         )
-
-
-def main(arguments: list[str] | None = None) -> None:
-    """Run the server as a program."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--port", type=int, default=0, help="0 takes any free one")
-    parser.add_argument("--key", help="the credential that callers must show")
-    options = parser.parse_args(arguments)
-    asyncio.run(serve(AnthropicServer(key=options.key), port=options.port))
-
-
-if __name__ == "__main__":
-    main()

@@ -68,6 +68,8 @@ class GeminiServer(TurnServer):
     Without `ids` its function calls have no id, as with older models.
     """
 
+    error = staticmethod(frames.error)
+
     def __init__(
         self,
         script: Script = answer_by_text,
@@ -79,10 +81,6 @@ class GeminiServer(TurnServer):
         super().__init__(script, key=key, sleep=sleep)
         self._ids = ids
         self.requests: list[GeminiCall] = []
-
-    def refuse(self, text: str) -> bytes:
-        """Return the answer to what is no request."""
-        return frames.error(400, text)
 
     def read(self, call: ReceivedRequest) -> TurnFrames | bytes:
         """Return what is to be played for a request, or its answer at once."""

@@ -75,6 +75,9 @@ def _prompt_tokens(request: ChatRequest) -> int:
 class ModelServer(TurnServer):
     """The server; used in a test as `async with ModelServer() as server`."""
 
+    base_path = "/v1"
+    error = staticmethod(frames.error)
+
     def __init__(
         self,
         script: Script = answer_by_text,
@@ -94,21 +97,12 @@ class ModelServer(TurnServer):
         self._context_tokens = context_tokens
         self.invocations: list[Invocation] = []
 
-    @property
-    def base_url(self) -> str:
-        """The address to configure as `base_url`."""
-        return f"{super().base_url}/v1"
-
     async def close(self) -> None:
         """Stop listening and drop every connection."""
         await super().close()
         if self._count_fd >= 0:
             os.close(self._count_fd)
             self._count_fd = -1
-
-    def refuse(self, text: str) -> bytes:
-        """Return the answer to what is no request."""
-        return frames.error(400, text)
 
     def read(self, call: ReceivedRequest) -> TurnFrames | bytes:
         """Return what is to be played for a request, or its refusal."""

@@ -32,8 +32,14 @@ def seen_in(request: ChatRequest) -> SeenConversation:
     return SeenConversation(len(users), users[-1].content if users else "", tuple(results))
 
 
+def _refused(status: int, text: str) -> bytes:
+    return whole(status, {"error": text})
+
+
 class OllamaServer(TurnServer):
     """The server; used in a test as `async with OllamaServer() as server`."""
+
+    error = staticmethod(_refused)
 
     def __init__(
         self,
@@ -46,10 +52,6 @@ class OllamaServer(TurnServer):
         super().__init__(script, key=key, sleep=sleep)
         self.requests: list[ReceivedRequest] = []
         self.models = tuple(_tagged(name) for name in models)
-
-    def refuse(self, text: str) -> bytes:
-        """Return the answer to what is no request."""
-        return _refused(400, text)
 
     def read(self, call: ReceivedRequest) -> TurnFrames | bytes:
         """Return what is to be played for a request, or its answer at once."""
@@ -139,10 +141,6 @@ def _line(request: ChatRequest, **pieces: Any) -> bytes:
     message = {"role": "assistant", "content": "", **pieces}
     told = {"model": request.model, "created_at": _CREATED, "message": message, "done": False}
     return chunk(_encode(told) + b"\n")
-
-
-def _refused(status: int, text: str) -> bytes:
-    return whole(status, {"error": text})
 
 
 def _tagged(name: str) -> str:

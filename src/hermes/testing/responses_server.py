@@ -39,8 +39,16 @@ def seen_in(request: ResponsesRequest) -> SeenConversation:
     return SeenConversation(len(users), _text_of(users[-1]) if users else "", tuple(results))
 
 
+def _refused(status: int, text: str) -> bytes:
+    kind = "server_error" if status >= 500 else "invalid_request_error"
+    return whole(status, {"error": {"message": text, "type": kind, "code": None}})
+
+
 class ResponsesServer(TurnServer):
     """The server; used in a test as `async with ResponsesServer() as server`."""
+
+    base_path = "/v1"
+    error = staticmethod(_refused)
 
     def __init__(
         self,
@@ -51,15 +59,6 @@ class ResponsesServer(TurnServer):
     ) -> None:
         super().__init__(script, key=key, sleep=sleep)
         self.requests: list[ReceivedRequest] = []
-
-    @property
-    def base_url(self) -> str:
-        """The address to configure as `base_url`."""
-        return f"{super().base_url}/v1"
-
-    def refuse(self, text: str) -> bytes:
-        """Return the answer to what is no request."""
-        return _refused(400, text)
 
     def read(self, call: ReceivedRequest) -> TurnFrames | bytes:
         """Return what is to be played for a request, or its refusal."""
@@ -227,8 +226,3 @@ def _text_of(item: Item) -> str:
     if item.content is None or isinstance(item.content, str):
         return item.content or ""
     return "".join(part.text for part in item.content if isinstance(part, InputText))
-
-
-def _refused(status: int, text: str) -> bytes:
-    kind = "server_error" if status >= 500 else "invalid_request_error"
-    return whole(status, {"error": {"message": text, "type": kind, "code": None}})

@@ -10,9 +10,9 @@ import socket
 import sys
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from http.client import responses
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, ClassVar, Final, NamedTuple, Self
 
 import msgspec
 
@@ -72,8 +72,12 @@ class WireAnswer(msgspec.Struct, frozen=True, kw_only=True):
 class TurnServer(ABC):
     """The server; used in a test as `async with ... as server`.
 
-    With a `key` only callers that show it are answered.
+    With a `key` only callers that show it are answered. `error` returns a refusal in the words of the
+    dialect, by its status and a text.
     """
+
+    base_path = ""
+    error: ClassVar[Callable[..., bytes]]
 
     def __init__(
         self,
@@ -101,7 +105,7 @@ class TurnServer(ABC):
     @property
     def base_url(self) -> str:
         """The address to configure as `base_url`."""
-        return self.origin
+        return f"{self.origin}{self.base_path}"
 
     def next_turn(self, seen: SeenConversation) -> ScriptedTurn:
         """Count a call; return its answer."""
@@ -123,10 +127,6 @@ class TurnServer(ABC):
     @abstractmethod
     def read(self, call: ReceivedRequest) -> TurnFrames | bytes:
         """Return what is to be played for a request, or its answer at once."""
-
-    @abstractmethod
-    def refuse(self, text: str) -> bytes:
-        """Return the answer to what is no request."""
 
     async def start(self, port: int = 0) -> None:
         """Listen on loopback."""
@@ -170,7 +170,7 @@ class _Connection(HttpConnection):
             self._server.disconnected.set()
 
     def garbled(self) -> None:
-        self.out.raw(self._server.refuse("The request is not valid HTTP."))
+        self.out.raw(self._server.error(400, "The request is not valid HTTP."))
         self.out.abort()
 
     def received(self, request: ReceivedRequest) -> None:
