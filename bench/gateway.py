@@ -116,6 +116,38 @@ def gateway(
         shutil.rmtree(home)
 
 
+@contextmanager
+def gateway_in(home: Path, model: Model) -> Iterator[tuple["subprocess.Popen[bytes]", Running]]:
+    """Run a gateway on a home that may have been used before; the block may end the process."""
+    port, log = free_port(), home / "log.txt"
+    with (home / "out.txt").open("ab") as out, log.open("ab") as errors:
+        started = monotonic()
+        process = subprocess.Popen(
+            hermes_command("up", "--port", str(port)),
+            stdout=out,
+            stderr=errors,
+            env=environment(model, home),
+        )
+        try:
+            cpu = wait_ready(process, port, path="/readyz", log=log)
+            took = monotonic() - started
+            yield (
+                process,
+                Running(
+                    pid=process.pid,
+                    port=port,
+                    token=token_of(home / "out.txt"),
+                    home=home,
+                    start_cpu_s=cpu,
+                    start_wall_s=took,
+                ),
+            )
+        finally:
+            if process.poll() is None:
+                process.terminate()
+            process.wait(timeout=_STOP_S)
+
+
 def _run(
     model: Model | None, home: Path, *, settings: Mapping[str, str], launcher: str
 ) -> Iterator[Running]:

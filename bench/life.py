@@ -15,16 +15,7 @@ from time import monotonic, sleep
 
 import msgspec
 
-from bench.gateway import (
-    Model,
-    environment,
-    free_port,
-    gateway,
-    hermes_command,
-    model_server,
-    token_of,
-    wait_ready,
-)
+from bench.gateway import Model, gateway, gateway_in, model_server
 from bench.registry import Say
 
 TURNS = 20
@@ -132,21 +123,8 @@ def _home() -> Iterator[Path]:
 
 @contextmanager
 def _started(model: Model, home: Path) -> Iterator[tuple["subprocess.Popen[bytes]", _Caller]]:
-    port, log = free_port(), home / "log.txt"
-    with (home / "out.txt").open("ab") as out, log.open("ab") as errors:
-        process = subprocess.Popen(
-            hermes_command("up", "--port", str(port)),
-            stdout=out,
-            stderr=errors,
-            env=environment(model, home),
-        )
-        try:
-            wait_ready(process, port, path="/readyz", log=log)
-            yield process, _Caller(port, token_of(home / "out.txt"))
-        finally:
-            if process.poll() is None:
-                process.terminate()
-            process.wait(timeout=_PATIENCE_S)
+    with gateway_in(home, model) as (process, running):
+        yield process, _Caller(running.port, running.token)
 
 
 def _wait(claim: Callable[[], bool], problem: str) -> None:

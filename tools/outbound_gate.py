@@ -69,6 +69,7 @@ MAY_CONNECT: Mapping[str, str] = {
     "server/listen.py": "binds the listening socket of server.host and server.port",
     "ops/lean_imports.py": "imports uvicorn for `server/listen.py`, and connects to nothing",
     "server/a2a/": "the serving side of the A2A SDK: it reads and writes the protocol, and connects to nothing",
+    "server/oidc/signature.py": "checks signatures with PyJWT on keys that it is given, and fetches none",
     "server/edge.py": "serves what is accepted, and connects to nothing",
     "server/mcp/sdk_server.py": "the MCP SDK's server: serves what is accepted, and connects to nothing",
     "config/machine.py": "reads a file of certificates, and connects to nothing",
@@ -113,6 +114,7 @@ MAY_LOAD_CODE: Mapping[str, str] = {
     "testing/": "stand-ins for tests and plugin authors",
 }
 MAY_TRUST: Mapping[str, str] = {
+    "server/oidc/provider.py": "the identity provider's own origin, which is web.oidc.issuer of the configuration",
     "net/calls.py": "passes on what the client's callers say",
     "net/client.py": "passes on what its callers say",
     "net/platform_call.py": "a platform's API, whose address is the operator's setting",

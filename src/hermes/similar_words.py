@@ -13,6 +13,12 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     return next(iter(_mistyped(word.casefold(), known)), None)
 
 
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return the question in brackets, to stand in an error after the word; nothing if none is near."""
+    meant = nearest(word, known)
+    return f" (did you mean {meant}?)" if meant else ""
+
+
 def near_words(word: str, known: Iterable[str], *, most: int) -> tuple[str, ...]:
     """Return the known words that are near, the nearest first, at most `most`.
 

@@ -71,7 +71,7 @@ def test_the_page_lists_every_package() -> None:
 @pytest.mark.parametrize(
     ("heading", "folders"),
     [
-        ("Map of `pipeline`", ("pipeline", "pipeline/commands")),
+        ("Map of `pipeline`", ("pipeline", "pipeline/commands", "pipeline/replays")),
         ("Map of `outbox`", ("outbox",)),
     ],
 )

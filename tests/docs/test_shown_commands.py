@@ -52,7 +52,7 @@ def command_of(words: list[str]) -> tuple[Any, list[str]]:
         return command, []
     while isinstance(command, CommandGroup):
         listed = command.list_commands(None)
-        name = words.pop(0) if words and not words[0].startswith("-") else listed[0]
+        name = command.default_for(words) or words.pop(0)
         assert name in listed, f"there is no command {name!r}"
         command = command.get_command(None, name)
     return command, words

@@ -323,7 +323,7 @@ def web(data: bytes) -> None:
     _refusing(lambda: web_inbound.read_stop(data))
     _refusing(lambda: web_inbound.read_token(data, is_form=False))
     web_inbound.read_token(data, is_form=True)
-    _keep(web_inbound.to_event(web_inbound.read_message(data), now=1.0))
+    _keep(web_inbound.to_event(web_inbound.read_message(data), user="owner", now=1.0))
 
 
 def rest(data: bytes) -> None:

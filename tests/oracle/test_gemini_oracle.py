@@ -557,7 +557,7 @@ async def client() -> AsyncIterator[HttpClient]:
     await made.close()
 
 
-def sdk_client(base_url: str, key: str) -> genai.Client:
+def sdk_client(base_url: str, key: str | None) -> genai.Client:
     options = types.HttpOptions(base_url=base_url, api_version="v1beta", timeout=10_000)
     return genai.Client(api_key=key, vertexai=False, http_options=options)
 

@@ -13,7 +13,6 @@ from typing import Any, Final, Protocol
 import msgspec
 import yaml
 
-from hermes.channels.slack.emoji import STATES
 from hermes.message.source import ChatType
 from hermes.plugins.manifest import load_manifest
 from hermes.ports.channel import ReactionName
@@ -52,7 +51,7 @@ _QUICK: Final = {
 
 _STATES: Final[dict[str, Mapping[ReactionName, str]]] = {
     "telegram": load_manifest("hermes.channels.telegram").reactions,
-    "slack": STATES,
+    "slack": load_manifest("hermes.channels.slack").reactions,
     "discord": load_manifest("hermes.channels.discord").reactions,
 }
 

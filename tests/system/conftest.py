@@ -1,12 +1,14 @@
-"""The one place where HTTP and browser tests get their gateway from."""
+"""The one place where HTTP and browser tests get their gateway from, and Matrix tests their homeserver."""
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Iterator
 
 import aiohttp
 import pytest
 from playwright.async_api import Browser, async_playwright
 
 from tests.system.chromium import CHROMIUM, FLAGS
+from tests.system.real_synapse import PYTHON, Person, Synapse
 from tests.system.twin_gateway import Gateway, Options, running_gateway
 
 
@@ -33,3 +35,24 @@ async def browser() -> AsyncIterator[Browser]:
         browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield browser
         await browser.close()
+
+
+@pytest.fixture(scope="module")
+def synapse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Synapse]:
+    if not PYTHON.exists():
+        pytest.skip("Synapse is not installed: run tools/install_test_parts.sh")
+    running = Synapse(tmp_path_factory.mktemp("synapse"))
+    asyncio.run(running.start())
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+async def session() -> AsyncIterator[aiohttp.ClientSession]:
+    async with aiohttp.ClientSession() as made:
+        yield made
+
+
+@pytest.fixture
+async def bot(synapse: Synapse, session: aiohttp.ClientSession) -> Person:
+    return await synapse.register(session, "hermes")

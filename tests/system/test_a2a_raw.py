@@ -197,3 +197,26 @@ async def test_a_key_in_the_address_is_refused(live: Live) -> None:
         answer = await http.post(f"{live.url}/workspaces/main/a2a?token=secret", json=old())
 
     assert answer.status_code == 400
+
+
+@pytest.mark.req("M10")
+async def test_a_push_configuration_is_found_by_its_task_alone_as_0_3_allows(live: Live) -> None:
+    wish = {**old()["params"], "configuration": {"blocking": False}}
+    task = (await raw(live, rpc("message/send", wish)))["result"]["id"]
+    config = {"url": "https://caller.example.org/told"}
+    await raw(
+        live,
+        rpc(
+            "tasks/pushNotificationConfig/set",
+            {"taskId": task, "pushNotificationConfig": config},
+        ),
+    )
+
+    found = await raw(live, rpc("tasks/pushNotificationConfig/get", {"id": task}))
+    other = await raw(
+        live,
+        rpc("tasks/pushNotificationConfig/get", {"id": task, "pushNotificationConfigId": "other"}),
+    )
+
+    assert found["result"]["pushNotificationConfig"] == {**config, "id": task}
+    assert other["error"]["code"] == -32001

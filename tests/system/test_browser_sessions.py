@@ -1,4 +1,4 @@
-"""The web chat is the owner's, and the owner sees and ends every browser session."""
+"""Tokens of operators have no web chat, and the owner sees and ends every browser session."""
 
 import json
 from collections.abc import AsyncIterator
@@ -16,7 +16,9 @@ from tests.system.live import (
 
 pytestmark = pytest.mark.req("W35")
 WEB = [
-    ("GET", "/"),
+    ("GET", "/web/me"),
+    ("GET", "/web/sessions"),
+    ("POST", "/web/sessions/end"),
     ("GET", "/web/info"),
     ("GET", "/web/conversations"),
     ("GET", "/web/conversations/c1"),
@@ -102,7 +104,28 @@ async def test_the_web_chat_is_closed_to_operators(house: House, method: str, pa
     status, told = await house.ask(method, path, operator, body)
 
     assert status == 403
-    assert "The web chat is the owner's" in told["error"]["message"]
+    assert "has no conversations in the web chat" in told["error"]["message"]
+
+
+@pytest.mark.parametrize("role", ["viewer", "operator"])
+async def test_the_token_of_an_operator_signs_a_browser_in_that_has_no_chat(
+    house: House, role: str
+) -> None:
+    token = (await house.order("tokens", {"role": role}))["secret"]
+
+    async with house.http.post("/signin", json={"token": token}) as answer:
+        cookie = answer.headers["set-cookie"].partition(";")[0]
+    browser = {"cookie": cookie, "origin": house.url}
+    async with house.http.get("/", headers=browser) as page:
+        text = await page.text()
+    async with house.http.get("/control/status", headers=browser) as status:
+        assert status.status == 200
+
+    assert "You are signed in" in text
+    assert await house.status_for(browser) == 403
+    async with house.http.post("/signout", headers=browser) as answer:
+        assert answer.status == 200
+    assert await house.status_for(browser) == 401
 
 
 async def test_the_owners_token_and_the_command_line_use_the_web_chat(house: House) -> None:

@@ -130,6 +130,24 @@ async def test_the_buttons_of_a_question_can_be_pressed(tmp_path: Path, name: st
         assert line["buttons"] == []
 
 
+@pytest.mark.req("W9")
+@pytest.mark.parametrize("name", ["whatsapp", "instagram"])
+async def test_a_question_that_cannot_be_edited_is_answered_by_a_message(
+    tmp_path: Path, name: str
+) -> None:
+    async with trying(name, tmp_path) as page:
+        await page.post("say", text="/model")
+        await page.until(bool)
+        (line,) = [one for one in (await page.state())["lines"] if not one["mine"]]
+        chosen = line["buttons"][-1]
+
+        assert await page.post("press", post=line["post"], value=chosen["value"]) == 200
+
+        _, answer = await page.until(lambda texts: len(texts) == 2)
+        assert chosen["label"].rstrip("…") in answer
+        assert (await page.state())["rejections"] == []
+
+
 @pytest.mark.req("W9", "M7")
 async def test_an_echo_answers_if_no_model_is_configured(tmp_path: Path) -> None:
     async with trying("telegram", tmp_path, options=()) as page:
@@ -204,7 +222,7 @@ async def test_who_wants_the_configured_models_hears_that_there_are_none(tmp_pat
 
 @pytest.mark.req("W9")
 @pytest.mark.parametrize(
-    ("name", "guess"), [("nonsense", ""), ("telegrm", "did you mean telegram? "), ("rest", "")]
+    ("name", "guess"), [("nonsense", ""), ("telegrm", " (did you mean telegram?)"), ("rest", "")]
 )
 async def test_a_platform_that_is_not_there_is_an_error(
     tmp_path: Path, name: str, guess: str
@@ -217,6 +235,6 @@ async def test_a_platform_that_is_not_there_is_an_error(
 
     assert (process.returncode, told.decode()) == (
         1,
-        f"hermes: there is no platform {name!r} to try: {guess}"
+        f"hermes: there is no platform {name!r} to try{guess}: "
         "expected one of discord, email, instagram, irc, matrix, messenger, qq, slack, sms, telegram, webhook, whatsapp\n",
     )

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -24,33 +24,13 @@ from hermes.channels.matrix.encrypted_rooms import KEY_NOTICE
 from hermes.message.parts import ImagePart, TextPart
 from hermes.ports.channel import Delivery, Target
 from tests.system.live import live_gateway, model_server, with_model
-from tests.system.matrix_rig import Rig, picture
-from tests.system.real_synapse import PYTHON, Person, Synapse
+from tests.system.matrix_rig import picture
+from tests.system.real_synapse import Person, Synapse
+from tests.system.synapse_rig import OnSynapse
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.req("W9")]
 MEGOLM = {"algorithm": "m.megolm.v1.aes-sha2"}
 CAT, DOG = picture(1), picture(2)
-
-
-@pytest.fixture(scope="module")
-def synapse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Synapse]:
-    if not PYTHON.exists():
-        pytest.skip("Synapse is not installed: run tools/install_test_parts.sh")
-    running = Synapse(tmp_path_factory.mktemp("synapse"))
-    asyncio.run(running.start())
-    yield running
-    running.stop()
-
-
-@pytest.fixture
-async def session() -> AsyncIterator[aiohttp.ClientSession]:
-    async with aiohttp.ClientSession() as made:
-        yield made
-
-
-@pytest.fixture
-async def bot(synapse: Synapse, session: aiohttp.ClientSession) -> Person:
-    return await synapse.register(session, "hermes")
 
 
 class Other:
@@ -138,35 +118,9 @@ async def ada(
     await made.client.close()
 
 
-class Encrypted(Rig):
-    """The channel, with encryption, as one account of a real homeserver."""
-
-    def __init__(self, folder: Path, synapse: Synapse, bot: Person) -> None:
-        super().__init__(folder, timeout_s=30.0)
-        self._settings = {
-            "homeserver": synapse.url,
-            "access_token": bot.token,
-            "join": "all",
-            "encryption": True,
-            "poll_s": 2,
-        }
-
-    @property
-    def settings(self) -> Mapping[str, object]:
-        return self._settings
-
-    async def until(self, *texts: str) -> None:
-        try:
-            async with asyncio.timeout(60):
-                while self.texts() != list(texts):  # noqa: ASYNC110 - nobody tells of it
-                    await asyncio.sleep(0.02)
-        except TimeoutError:
-            raise AssertionError(f"expected {texts}, found {self.texts()}") from None
-
-
 @pytest.fixture
-async def rig(tmp_path: Path, synapse: Synapse, bot: Person) -> AsyncIterator[Encrypted]:
-    made = Encrypted(tmp_path, synapse, bot)
+async def rig(tmp_path: Path, synapse: Synapse, bot: Person) -> AsyncIterator[OnSynapse]:
+    made = OnSynapse(tmp_path, synapse, bot, encryption=True, poll_s=2)
     yield made
     await made.close()
 
@@ -192,7 +146,7 @@ async def send(channel: MatrixChannel, room: str, text: str, *, key: str) -> str
 
 @pytest.mark.quality("encrypted rooms")
 async def test_two_clients_read_each_other_also_after_both_were_restarted(
-    rig: Encrypted, ada: Other, bot: Person
+    rig: OnSynapse, ada: Other, bot: Person
 ) -> None:
     channel = await rig.connected()
     room = await room_of(ada, bot)
@@ -217,7 +171,7 @@ async def test_two_clients_read_each_other_also_after_both_were_restarted(
     assert "m.room.message" not in shown
 
 
-async def test_attachments_are_encrypted_both_ways(rig: Encrypted, ada: Other, bot: Person) -> None:
+async def test_attachments_are_encrypted_both_ways(rig: OnSynapse, ada: Other, bot: Person) -> None:
     channel = await rig.connected()
     room = await room_of(ada, bot)
     sealed, keys = encrypt_attachment(CAT)
@@ -242,7 +196,7 @@ async def test_attachments_are_encrypted_both_ways(rig: Encrypted, ada: Other, b
 
 
 async def test_the_device_is_verified_by_its_owner_and_stays_the_same(
-    rig: Encrypted, bot: Person
+    rig: OnSynapse, bot: Person
 ) -> None:
     channel = await rig.connected()
     await channel.disconnect()
@@ -257,7 +211,7 @@ async def test_the_device_is_verified_by_its_owner_and_stays_the_same(
 
 
 async def test_a_message_without_its_key_is_told_once_and_read_when_the_key_comes(
-    rig: Encrypted, ada: Other, bot: Person
+    rig: OnSynapse, ada: Other, bot: Person
 ) -> None:
     channel = await rig.connected()
     room = await room_of(ada, bot)

@@ -2,7 +2,7 @@
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator
 from pathlib import Path
 from urllib.parse import quote
 
@@ -14,8 +14,9 @@ from hermes.errors import ConfigurationError
 from hermes.message.parts import ImagePart, TextPart
 from hermes.ports.channel import Delivery, Target
 from tests.system.live import live_gateway, model_server, with_model
-from tests.system.matrix_rig import Rig, picture
-from tests.system.real_synapse import PYTHON, Person, Synapse
+from tests.system.matrix_rig import picture
+from tests.system.real_synapse import Person, Synapse
+from tests.system.synapse_rig import OnSynapse
 
 pytestmark = pytest.mark.timeout(300)
 # The scripted model takes its time over it, and repeats it.
@@ -23,30 +24,9 @@ SLOWLY = "[[deltas:12]][[gap:0.2]] a long story that is told slowly"
 CAT, DOG = picture(1), picture(2)
 
 
-@pytest.fixture(scope="module")
-def synapse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Synapse]:
-    if not PYTHON.exists():
-        pytest.skip("Synapse is not installed: run tools/install_test_parts.sh")
-    running = Synapse(tmp_path_factory.mktemp("synapse"))
-    asyncio.run(running.start())
-    yield running
-    running.stop()
-
-
-@pytest.fixture
-async def session() -> AsyncIterator[aiohttp.ClientSession]:
-    async with aiohttp.ClientSession() as made:
-        yield made
-
-
 @pytest.fixture
 async def ada(synapse: Synapse, session: aiohttp.ClientSession) -> Person:
     return await synapse.register(session, "ada")
-
-
-@pytest.fixture
-async def bot(synapse: Synapse, session: aiohttp.ClientSession) -> Person:
-    return await synapse.register(session, "hermes")
 
 
 @pytest.fixture
@@ -64,27 +44,6 @@ def variables(synapse: Synapse, bot: Person, model: str, **more: str) -> dict[st
         "HERMES_ACCESS__ALLOW_ALL": "true",
         **more,
     }
-
-
-class OnSynapse(Rig):
-    """The channel by itself, as one account of a real homeserver."""
-
-    def __init__(self, folder: Path, synapse: Synapse, bot: Person) -> None:
-        super().__init__(folder, timeout_s=30.0)
-        self._settings = {"homeserver": synapse.url, "access_token": bot.token, "join": "all"}
-
-    @property
-    def settings(self) -> Mapping[str, object]:
-        return self._settings
-
-    async def until(self, *texts: str) -> None:
-        """Wait until exactly these were accepted."""
-        try:
-            async with asyncio.timeout(60):
-                while self.texts() != list(texts):  # noqa: ASYNC110 - nobody tells of it
-                    await asyncio.sleep(0.02)
-        except TimeoutError:
-            raise AssertionError(f"expected {texts}, found {self.texts()}") from None
 
 
 @pytest.fixture

@@ -176,6 +176,49 @@ async def test_a_login_in_a_browser_is_kept_over_a_kill_and_renewed(
         assert (await state_of(live, session))[0] == "waiting"
 
 
+@pytest.mark.req("W37", "M9")
+async def test_a_login_uses_a_client_whose_id_and_secret_are_stored(
+    tmp_path: Path, guarded: tuple[int, Path]
+) -> None:
+    (port, log), back = guarded, free_port()
+    named = {"client_id": "${TICKETS_ID}", "client_secret": "${TICKETS_SECRET}"}
+    env = settings(port, issuer=f"http://127.0.0.1:{port}", redirect_port=back, **named)
+    async with gateway(tmp_path / "home", env) as (live, session):
+        state, problem = await state_of(live, session)
+        refused, told = await log_in(live, env)
+        client = await _registered(session, port, back)
+        for name, field in (("TICKETS_ID", "client_id"), ("TICKETS_SECRET", "client_secret")):
+            body = {"key": name, "value": client[field]}
+            async with session.put(f"{live.url}/settings/secrets", json=body) as answer:
+                assert answer.status == 200
+        code, printed = await log_in(live, env)
+        used = await use(live, session)
+        await asyncio.sleep(3.1)
+        renewed = await use(live, session)
+
+    assert (state, "secrets set TICKETS_ID" in problem) == ("waiting", True)
+    assert (refused, "neither a stored secret nor a variable" in told) == (1, True), told
+    assert (code, "guarded: connected" in printed) == (0, True), printed
+    assert f"client_id={client['client_id']}" in printed
+    assert client["client_secret"] not in printed + live.said()
+    assert used.endswith(HIDDEN)
+    assert renewed.endswith(HIDDEN)
+    assert log.read_text().split()[:2] == ["code", "refresh"]
+
+
+async def _registered(session: aiohttp.ClientSession, port: int, back: int) -> dict[str, str]:
+    """Register a client with a secret, as an operator does on the pages of the issuer."""
+    wish = {
+        "redirect_uris": [f"http://127.0.0.1:{back}/callback"],
+        "token_endpoint_auth_method": "client_secret_basic",
+        "grant_types": ["authorization_code", "refresh_token"],
+        "response_types": ["code"],
+    }
+    async with session.post(f"http://127.0.0.1:{port}/register", json=wish) as answer:
+        assert answer.status == 201
+        return dict(await answer.json())
+
+
 @pytest.mark.req("W37")
 async def test_what_comes_back_of_another_login_gets_no_token(
     tmp_path: Path, guarded: tuple[int, Path]

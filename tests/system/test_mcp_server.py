@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+import msgspec
 import pytest
 from mcp.shared.exceptions import MCPError
 
+from hermes.server.mcp.endpoints import ENDPOINTS, McpRefusal
 from tests.system.live import Live, live_gateway, model_server, with_model
 from tests.system.mcp_client import ERAS, data_of, mcp_client, text_of
 from tests.system.test_gateway import hermes
@@ -23,6 +25,16 @@ EVERYTHING = {
     "search_messages",
     "list_sessions",
 }
+TOOL = """
+from hermes.tools import tool
+
+
+@tool
+def price(of: str) -> str:
+    \"\"\"Tell the price of something.\"\"\"
+    return f"{of} costs 3"
+"""
+DESCRIBED = {str(status) for status in ENDPOINTS[0].refusals}
 HISTORY = {"search_messages", "list_sessions"}
 COACH = {"HERMES_AGENTS": json.dumps({"coach": {"name": "Coach"}})}
 INITIALIZE = {
@@ -216,6 +228,44 @@ async def test_who_stops_waiting_gets_the_reply_later(tmp_path: Path) -> None:
             assert (data_of(reply)["duplicate"], text_of(reply)) == (True, "#1 [[slow:2]] slow")
 
 
+@pytest.mark.req("W43")
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_client_that_wants_progress_hears_what_the_turn_does(
+    tmp_path: Path, era: str
+) -> None:
+    heard: list[tuple[float, float | None, str | None]] = []
+
+    async def hear(progress: float, total: float | None, message: str | None) -> None:
+        heard.append((progress, total, message))
+
+    home = tmp_path / "home"
+    home.mkdir(mode=0o700)
+    (home / "shop.py").write_text(TOOL)
+    (home / "shop.py").chmod(0o600)
+    (home / "config.yaml").write_text("tools:\n  modules: [shop.py]\n")
+    async with gateway(home) as live:
+        secret = await secret_of(live)
+        async with mcp_client(live, secret, era) as client:
+            ask = {"text": '[[tool:price {"of":"tea"}]] please', "id": "mine"}
+            reply = await client.call_tool("send_message", ask, progress_callback=hear)
+            told, sent = list(heard), data_of(reply)
+            # Somebody who only asks after a message hears of it, too; who asks for nothing, nothing.
+            await client.call_tool("send_message", {"text": "quietly"})
+            silent = list(heard)
+            slow = {"text": "[[slow:1]] slow", "wait_s": 0}
+            other = data_of(await client.call_tool("send_message", slow))["id"]
+            look = {"id": other, "wait_s": 20}
+            await client.call_tool("get_message", look, progress_callback=hear)
+
+    assert sent["outcome"] == "answered"
+    assert told[0] == (1.0, None, f"{sent['id']}: accepted")
+    assert "runs price" in [message for _, _, message in told]
+    assert any("characters so far" in (message or "") for _, _, message in told)
+    assert [number for number, _, _ in told] == [float(one) for one in range(1, len(told) + 1)]
+    assert silent == told
+    assert heard[len(told)] == (1.0, None, f"{other}: accepted")
+
+
 async def post(
     live: Live, body: bytes, secret: str, **headers: str
 ) -> tuple[int, dict[str, Any], str]:
@@ -249,7 +299,7 @@ async def test_a_hostile_client_gets_a_clear_error(tmp_path: Path) -> None:
             (good, {"mcp-session-id": "0123456789abcdef"}, 404, "Initialize again"),
             (good, {"mcp-protocol-version": "1999-01-01"}, 400, "protocolVersion"),
             (good, {"accept": "text/html"}, 406, "Not Acceptable"),
-            (good, {"content-type": "text/plain"}, 400, ""),
+            (good, {"content-type": "text/plain"}, 400, "expected application/json"),
             (b"x" * 100_001, {}, 413, "100001"),
             (b"{", {}, 400, "not one JSON-RPC message"),
             (b"[]", {}, 400, "not one JSON-RPC message"),
@@ -259,6 +309,10 @@ async def test_a_hostile_client_gets_a_clear_error(tmp_path: Path) -> None:
             found, told_back, text = await post(live, body, secret, **headers)
             assert found == status, (headers, body[:40], text)
             assert told in json.dumps(told_back, ensure_ascii=False), told_back
+            # What OpenAPI says of refusals; a foreign host is refused before the path is looked at.
+            if status != 421:
+                assert str(status) in DESCRIBED
+                msgspec.convert(told_back, McpRefusal)
         async with aiohttp.ClientSession(headers=live.bearer) as session:
             async with session.get(f"{live.url}/mcp", headers=ACCEPT) as answer:
                 assert (answer.status, answer.headers["allow"]) == (405, "POST")

@@ -234,6 +234,57 @@ async def test_after_kill_9_the_program_is_gone_and_the_turn_goes_on_in_its_sess
     assert (asked[2], reply["reply"]) == ("and then?", "said: and then?")
 
 
+@pytest.mark.req("J1", "J8", "A25")
+@pytest.mark.parametrize("side", ["before", "after"])
+async def test_an_operators_decision_is_kept_or_still_awaited_after_kill_9(
+    tmp_path: Path, side: str
+) -> None:
+    home = write_home(tmp_path / "home")
+    kill = {"HERMES_FAILPOINTS": f"store.answer_question.{side}:1"}
+    async with aiohttp.ClientSession() as session:
+        async with live_gateway(home, kill) as live:
+            desk = Desk(live, session)
+            await desk.make("one", approvals={"by": "admins"})
+            asked = await desk.say("ask me")
+            refused = await desk.say("/approve")
+            (line,) = (await desk.ask("GET", "/control/approvals"))[1]["approvals"]
+            cut_off = await run_command(home, "approvals", "approve", line["id"])
+            await asyncio.wait_for(live.process.wait(), 60)
+
+        async with live_gateway(home) as live:
+            desk = Desk(live, session)
+            open_now = (await desk.ask("GET", "/control/approvals"))[1]["approvals"]
+            if side == "before":
+                await run_command(home, "approvals", "approve", line["id"])
+            reply = await desk.reply(asked["id"])
+
+    assert refused["outcome"] == "refused"
+    assert (line["tool"], cut_off.returncode) == ("one", 1)
+    assert "do ask me" in line["question"]
+    assert [one["id"] for one in open_now] == ([line["id"]] if side == "before" else [])
+    assert (reply["outcome"], reply["reply"]) == ("answered", "said: allowed")
+
+
+@pytest.mark.req("J8", "A25")
+async def test_a_gateway_that_is_stopped_leaves_the_question_open(tmp_path: Path) -> None:
+    home = write_home(tmp_path / "home")
+    async with aiohttp.ClientSession() as session:
+        async with live_gateway(home) as live:
+            desk = Desk(live, session)
+            await desk.make("one")
+            asked = await desk.say("ask me")
+            await live.stop(signal.SIGTERM)
+
+        async with live_gateway(home) as live:
+            desk = Desk(live, session)
+            (line,) = (await desk.ask("GET", "/control/approvals"))[1]["approvals"]
+            await run_command(home, "approvals", "approve", line["id"])
+            reply = await desk.reply(asked["id"])
+
+    assert "do ask me" in line["question"]
+    assert (reply["outcome"], reply["reply"]) == ("answered", "said: allowed")
+
+
 @pytest.mark.req("J1", "J7", "A25")
 @pytest.mark.parametrize("side", ["before", "after"])
 @pytest.mark.parametrize("step", ["begin_audit", "change_agent", "end_audit"])

@@ -120,6 +120,9 @@ async def test_w27_without_a_gateway_the_command_sends_it_itself(tmp_path: Path)
         other = json.loads(await hermes(home, "send", "pigeon:c2", "elsewhere", "--json"))
 
         assert told.startswith("Sent to pigeon:c1 (o_")
+        story = await hermes(home, "why", told.partition("(")[2].partition(")")[0])
+        assert "Sent in answer to no message" in story
+        assert "delivered to pigeon" in story
         assert (other["state"], other["to"]) == ("sent", "pigeon:c2")
         assert [(one.chat, one.text) for one in pigeon.state.posted] == [
             ("c1", "first"),

@@ -13,7 +13,7 @@ from tests.system.twin_gateway import Gateway, Options, running_gateway
 Http = aiohttp.ClientSession
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-    "img-src 'self' data:; base-uri 'none'; frame-ancestors 'none'; form-action 'self'"
+    "img-src 'self' data:; manifest-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'"
 )
 
 

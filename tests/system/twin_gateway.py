@@ -36,6 +36,7 @@ from hermes.server.control_routes import ControlGate, control_routes
 from hermes.server.dashboard.routes import dashboard_routes
 from hermes.server.listen import HttpServer, ServeSettings, address_of, bind
 from hermes.server.webhooks import WebhookLimits
+from hermes.sessions.commands import CommandBook
 from hermes.testing.access import MemoryAccessStore
 from hermes.testing.audit import MemoryAudit
 from hermes.testing.gateway_api import MemoryGatewayApi, Script
@@ -53,6 +54,7 @@ class Options:
     demo: bool = True
     model: str = "scripted"
     earlier_messages: int = 5
+    models: tuple[str, ...] = ("scripted:one", "scripted:two")
     files: CacheRules = field(default_factory=CacheRules)
 
 
@@ -147,6 +149,10 @@ def _app(gateway: Gateway, options: Options) -> ASGIApp:
         own = {"earlier_messages": options.earlier_messages, "files": files}
         return {"model": options.model, "demo": options.demo, **own}
 
+    async def menu() -> dict[str, object]:
+        listed = [{"name": one.name, "use": one.use, "about": one.about} for one in CommandBook()]
+        return {"commands": listed, "models": options.models}
+
     async def story(message_id: str) -> object:
         status = await gateway.gateway_api.message(message_id)
         assert status is not None
@@ -173,6 +179,7 @@ def _app(gateway: Gateway, options: Options) -> ASGIApp:
         clock=SystemClock(),
         make_id=make_id,
         files=gateway.files,
+        menu=menu,
     )
     gate = _gate(gateway, origins)
     return build_app(

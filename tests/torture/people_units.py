@@ -2,18 +2,22 @@
 
 from collections.abc import Awaitable, Callable
 
+from hermes.message.outcome import Outcome
 from hermes.people.pairing import PAIRING
 from hermes.people.reception import LINKING
 from hermes.ports.pairing import PairingAsk
 from hermes.ports.store import Store
 from hermes.testing.manual_time import ManualClock
+from tests.torture.store_rig import accept
 
 Act = Callable[[Store, ManualClock], Awaitable[object]]
 CODE = "ABCDEFGH"
+_GUS = "agent:main:rest:dm:gus"
 TABLES = {
     "people": "id, tier, erased_at, may_train, blocked_at",
     "user_channels": "platform, user_id, person_id, activated_at, activated_how, was_person",
-    "lanes": "key, person_id, epoch, waiting_on",
+    # Hashes are made with a key of the database's own.
+    "lanes": "CASE WHEN key LIKE '%:erased-%' THEN 'erased' ELSE key END, person_id, epoch, waiting_on",
     "pairings": "platform, user_id, message_id, asked_at, expires_at, state",
     "link_codes": "person_id, made_at, used_by",
     "wrong_codes": "*",
@@ -33,6 +37,17 @@ async def prepare_people(store: Store, clock: ManualClock) -> None:
     await store.pairing.make_link_code(
         await person_of(store, "dee"), CODE, lets_in=True, at=clock.now(), rules=LINKING
     )
+
+
+async def prepare_erased(store: Store, clock: ManualClock) -> None:
+    """Erase somebody while their session is at work; it has ended since."""
+    await accept(store, "of_gus", user=_GUS, clock=clock)
+    await store.people.erase(await person_of(store, _GUS), at=clock.now())
+    await store.turns.abandon("m_of_gus", Outcome.REFUSED)
+
+
+async def _hide(store: Store, clock: ManualClock) -> None:
+    await store.people.hide_erased(at=clock.now())
 
 
 async def _ask(
@@ -100,6 +115,7 @@ async def _use_code(store: Store, clock: ManualClock) -> None:
 
 UNITS: dict[str, Act] = {
     "store.add_user": _add,
+    "store.hide": _hide,
     "store.set_active": _activate,
     "store.set_blocked": _block,
     "store.set_tier": _tier,

@@ -55,6 +55,7 @@ WITHOUT_CONVERSATION = frozenset(
         "store.begin_dream",
         "store.ask_pairing",
         "store.begin_prune",
+        "store.begin_replay",
         "store.bury",
         "store.change_agent",
         "store.change_facts",
@@ -66,6 +67,7 @@ WITHOUT_CONVERSATION = frozenset(
         "store.drop_channel_state",
         "store.drop_secret",
         "store.erase",
+        "store.end_replay",
         "store.end_session",
         "store.erase_secrets",
         "store.expire_deliveries",
@@ -73,8 +75,11 @@ WITHOUT_CONVERSATION = frozenset(
         "store.finish_dream",
         "store.delete_response",
         "store.forget_answers",
+        "store.hide",
         "store.forget_responses",
+        "store.drop_reactions",
         "store.keep_directory",
+        "store.keep_reaction",
         "store.keep_vectors",
         "store.link_channel",
         "store.make_link_code",
@@ -107,6 +112,7 @@ WITHOUT_CONVERSATION = frozenset(
         "store.set_cron",
         "store.set_kill_switch",
         "store.stand",
+        "store.step_replay",
         "store.set_tier",
         "store.swap_model",
         "store.unlink_channel",
@@ -125,14 +131,19 @@ WITHOUT_CONVERSATION = frozenset(
         "store.revoke_credentials",
         "store.sign_out",
         "store.touch_credential",
+        "store.invite",
+        "store.withdraw",
+        "store.admit",
+        "store.end_sessions",
     }
 )
-# Asks whether a model service is there or which models it has, or gets a picture, a page, a skill or what a search finds, and changes nothing; a service
+# Asks whether a model service is there or which models it has, who signs in, or gets a picture, a page, a skill or what a search finds, and changes nothing; a service
 # with a key is not asked, and conversations show no pictures and read no pages. Alerts and traces tell
 # of messages, and change none.
 ONLY_LOOKS = frozenset(
     {
         "wire.alert",
+        "wire.identity",
         "wire.image",
         "wire.media",
         "wire.otel",

@@ -4,7 +4,9 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 
+from hermes.message.event import MessageEvent, Reaction
 from hermes.message.outcome import DeliveryState
+from hermes.message.source import Source
 from hermes.ports.channel import Target
 from hermes.ports.outbox import DeliveryNote, NewDelivery
 from hermes.ports.steps import Lease
@@ -18,6 +20,7 @@ LANE = "gil"
 SHOWN = "o_shown"
 ANEW = "o_anew"
 STOPPED = "o_stopped"
+TABLES = {"early_reactions": "id IS NULL, platform, chat_id, platform_message_id, person_id"}
 
 
 async def prepare_preview(store: Store, clock: ManualClock) -> None:
@@ -32,6 +35,7 @@ async def prepare_preview(store: Store, clock: ManualClock) -> None:
     await store.outbox.preview_sent(lease, SHOWN, platform_message_id="x1")
     await answer(store, "anew", user="hal", clock=clock, platform="gone")
     await _be_stopped(store, clock)
+    await _react(store, clock, name="early")
 
 
 async def _be_stopped(store: Store, clock: ManualClock) -> None:
@@ -46,6 +50,25 @@ async def _be_stopped(store: Store, clock: ManualClock) -> None:
     stop = DeliveryStop(lane, target)
     end = msgspec.structs.replace(ending(message, clock=clock), stops_sending=stop)
     await store.turns.commit(lease, end)
+
+
+async def _react(store: Store, clock: ManualClock, *, name: str = "reaction") -> None:
+    """Let somebody react to a message that is not known yet."""
+    event = MessageEvent(
+        account="a",
+        route="r",
+        external_id=name,
+        source=Source(platform="gone", chat_id=LANE, user_id=LANE),
+        parts=(),
+        at=clock.now(),
+        type="reaction",
+        reaction=Reaction(message_id="x9", emoji="👍"),
+    )
+    assert await store.offers.keep_reaction(event, "x9", at=clock.now(), most=9) == "kept"
+
+
+async def _forget_reactions(store: Store, clock: ManualClock) -> None:
+    await store.offers.drop_reactions((), before=clock.now() + 1)
 
 
 async def _open(store: Store, _clock: ManualClock) -> None:
@@ -71,6 +94,8 @@ async def _stop(store: Store, clock: ManualClock) -> None:
 
 
 UNITS: dict[str, Act] = {
+    "store.keep_reaction": _react,
+    "store.drop_reactions": _forget_reactions,
     "store.preview_opens": _open,
     "store.delivery_fresh": _fresh,
     "store.delivery_stopped": _stop,

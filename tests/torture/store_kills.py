@@ -21,6 +21,7 @@ from hermes import failpoints
 from hermes.message.outcome import DeliveryState, Outcome
 from hermes.message.parts import TextPart
 from hermes.message.reply import Usage
+from hermes.ports.access import NewSession
 from hermes.ports.channel import Target
 from hermes.ports.dreams import DREAM, Dream
 from hermes.ports.keys import CallerKey, KeptAnswer
@@ -46,8 +47,10 @@ from tests.torture import (
     preview_units,
     pruning_units,
     question_units,
+    replay_units,
     response_units,
     secret_units,
+    sign_in_units,
     task_units,
 )
 from tests.torture.store_rig import Ids, accept, answer
@@ -74,7 +77,7 @@ _TABLES = {
     "wallets": "person_id, balance, is_limited, code IS NULL, referred_by, referred",
     "outbox": "id, state, failure, more, fresh, vanish_s",
     "events": "message_id, kind",
-    "credentials": "kind, label, used_at, seen_at, parent",
+    "credentials": "kind, label, used_at, seen_at, parent, role, user_id",
     # Whose "always" it is stands there as a digest by a key of the database's own.
     "meta": "CASE WHEN key LIKE 'always:%' THEN 'always' ELSE key END,"
     " CASE key WHEN 'kill_switch' THEN value END",
@@ -98,8 +101,10 @@ _TABLES = {
     **directory_units.TABLES,
     **channel_units.TABLES,
     **fleet_units.TABLES,
+    **preview_units.TABLES,
     **response_units.TABLES,
     **call_units.TABLES,
+    **replay_units.TABLES,
     "outbox_more": "*",
     "feed": "kind, key",
 }
@@ -139,7 +144,8 @@ async def _expire(store: Store, clock: ManualClock) -> None:
 async def _use(store: Store, clock: ManualClock) -> None:
     link, session = (hashlib.sha256(name).digest() for name in (b"code", b"session"))
     now = clock.now()
-    await store.access.use_link(link, session, label="new", now=now, expires_at=now + WEEK_S)
+    new = NewSession(digest=session, label="new", now=now, expires_at=now + WEEK_S)
+    await store.access.use_link("signin", link, new)
 
 
 async def _spend(store: Store, clock: ManualClock) -> None:
@@ -323,6 +329,7 @@ UNITS: dict[str, Act] = {
     **operator_units.UNITS,
     **agent_units.UNITS,
     **secret_units.UNITS,
+    **sign_in_units.UNITS,
     **task_units.UNITS,
     **pruning_units.UNITS,
     **compaction_units.UNITS,
@@ -332,6 +339,7 @@ UNITS: dict[str, Act] = {
     **preview_units.UNITS,
     **response_units.UNITS,
     **call_units.UNITS,
+    **replay_units.UNITS,
 }
 SIDES = ("before", "after")
 POINTS = tuple(f"{name}.{side}" for name in UNITS for side in SIDES)
@@ -378,14 +386,18 @@ async def _fill(folder: Path, seed: int) -> None:
     await secret_units.prepare_secrets(store, clock)
     await task_units.prepare_pushes(store, clock)
     await answer(store, "learnt", user="eve", clock=clock, job=job)
+    # Before this process is a node: the one that ends the replay is none.
+    await replay_units.prepare_replays(store, clock)
     await fleet_units.prepare_nodes(store, clock)
     await people_units.prepare_people(store, clock)
+    await people_units.prepare_erased(store, clock)
     await question_units.prepare_question(store, clock)
     await store.dreams.begin(key.person_id, at=clock.now())
     await cron_units.prepare_jobs(store, clock)
     await operator_units.prepare_orders(store, clock)
     await preview_units.prepare_preview(store, clock)
     await response_units.prepare_responses(store, clock)
+    await sign_in_units.prepare_sign_ins(store, clock)
     await store.close()
 
 

@@ -1,7 +1,8 @@
 """An adapter whose answers have no stored secrets: a program can read what it is given, and repeat it."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
+from typing import Any
 
 import msgspec
 
@@ -18,6 +19,7 @@ from hermes.ports.adapter import (
     last_event,
 )
 from hermes.ports.provider import TextDelta
+from hermes.ports.tool import AskPerson, Question
 
 
 class MaskedAdapter:
@@ -44,6 +46,7 @@ class MaskedAdapter:
     async def stream(self, call: AdapterCall) -> AsyncGenerator[AdapterEvent, None]:
         """Yield the answer; what may be the beginning of a secret waits for the rest."""
         text = StreamedMask(self._mask)
+        call = msgspec.structs.replace(call, ask=self._asking(call.ask))
         try:
             async with aclosing(self._adapter.stream(call)) as events:
                 async for event in events:
@@ -57,6 +60,18 @@ class MaskedAdapter:
                     yield self._masked(event)
         except AdapterError as error:
             raise type(error)(self._mask.text(str(error))) from None
+
+    def _asking(self, ask: AskPerson | None) -> AskPerson | None:
+        """Return what puts a question to a person without secrets in its text."""
+        if ask is None:
+            return None
+
+        # Any: an answer, JSON values by name.
+        async def masked(question: Question) -> Mapping[str, Any] | None:
+            shown = msgspec.structs.replace(question, text=self._mask.text(question.text))
+            return await ask(shown)
+
+        return masked
 
     def _masked(self, event: AdapterEvent) -> AdapterEvent:
         if isinstance(event, AdapterEnd):

@@ -314,7 +314,9 @@ async def _secrets(
     secrets.on_change(partial(_name_for_mcp, secrets, adapters.mcp_operations))
     await secrets.refresh()
     adapters.mcp_operations.prepare()
-    adapters.mcp_operations.keep_grants(StoredGrants(store.secrets, clock=context.clock))
+    adapters.mcp_operations.keep_grants(
+        StoredGrants(store.secrets, fleet=store.fleet, clock=context.clock)
+    )
     secrets.follow(adapters.mcp_operations.use_secrets)
     return secrets
 
@@ -382,7 +384,14 @@ async def _channels(
         public_url=None if public_url is None else str(public_url),
         trusted_proxies=settings.server.trusted_proxies,
     )
-    own = own_channels(context, storage, origins=origins, terminal=terminal, client=adapters.client)
+    own = own_channels(
+        context,
+        storage,
+        origins=origins,
+        terminal=terminal,
+        client=adapters.client,
+        commands=adapters.registry.commands.values(),
+    )
     pushed = await make_push_channels(
         settings,
         adapters.registry,

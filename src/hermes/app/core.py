@@ -27,9 +27,10 @@ from hermes.memory.facts import PeoplesFacts
 from hermes.outbox.platforms import PushPlatforms
 from hermes.pipeline.lanes import Lanes
 from hermes.pipeline.questions import Questions
+from hermes.pipeline.replays.run import ReplayRunner
 from hermes.pipeline.tool_questions import reopen_questions
 from hermes.ports.adapter import Adapter
-from hermes.ports.channel import Capabilities, Channel
+from hermes.ports.channel import Accept, Capabilities, Channel
 from hermes.ports.search import Search
 from hermes.ports.sends import Courier
 from hermes.ports.signals import Signals
@@ -37,6 +38,7 @@ from hermes.ports.store import Store
 from hermes.ports.tool import Tool
 from hermes.schedule.agent_checks import AgentChecks
 from hermes.schedule.directory_watch import DirectoryWatch
+from hermes.schedule.early_reactions import EarlyReactions
 from hermes.schedule.pruning import SessionPruner
 from hermes.schedule.schedules import Schedules
 from hermes.schedule.search_fill import SearchFill
@@ -63,6 +65,7 @@ class Maintenance(msgspec.Struct, frozen=True, kw_only=True):
     upkeep: Upkeep
     pruning: SessionPruner
     directory: DirectoryWatch
+    early_reactions: EarlyReactions
     search_fill: SearchFill | None
 
 
@@ -87,6 +90,7 @@ class Core(msgspec.Struct, frozen=True, kw_only=True):
     cron: CronLayer
     sessions: Sessions
     lanes: Lanes
+    replays: ReplayRunner
     maintenance: Maintenance
     adapters: Mapping[str, Adapter]
     search: Search | None
@@ -139,6 +143,11 @@ class Core(msgspec.Struct, frozen=True, kw_only=True):
             ("session watch", watch.start, watch.stop),
             ("pruning", maintenance.pruning.start, maintenance.pruning.stop),
             ("directory", maintenance.directory.start, maintenance.directory.stop),
+            (
+                "early reactions",
+                maintenance.early_reactions.start,
+                maintenance.early_reactions.stop,
+            ),
             ("cron", self._start_cron, self.cron.worker.stop),
             ("memory worker", memory.start, memory.stop),
         )
@@ -197,7 +206,8 @@ async def build_core(store: Store, settings: Settings, *, given: CoreParts) -> C
         cron=cron,
         sessions=sessions,
         lanes=lanes,
-        maintenance=_maintenance(base),
+        replays=ReplayRunner(services),
+        maintenance=_maintenance(base, accept=entrance.inbox.accept),
         adapters=given.adapters,
         search=given.search,
         terminal=given.terminal,
@@ -246,7 +256,7 @@ def _tools(base: CoreBase, *, courier: Courier, cron: CronLayer) -> Mapping[str,
     return ToolsTogether(base.given.tools, own)
 
 
-def _maintenance(base: CoreBase) -> Maintenance:
+def _maintenance(base: CoreBase, *, accept: Accept) -> Maintenance:
     store, settings, given = base.store, base.settings, base.given
     search = given.search
     return Maintenance(
@@ -270,6 +280,7 @@ def _maintenance(base: CoreBase) -> Maintenance:
             clock=given.clock,
             every_s=settings.outbox.directory_s,
         ),
+        early_reactions=EarlyReactions(store.offers, accept=accept, clock=given.clock),
         search_fill=None if search is None else SearchFill(search),
     )
 

@@ -71,12 +71,14 @@ def make_handles(
         pause=core.push.pause,
         session_ended=core.sessions.ended,
         wake_lane=core.signals.wake_lane,
+        tell_tool=core.questions.decided,
         person_erased=core.lanes.erased,
         default_model=lambda: swaps.model,
         swap=swaps.swap,
         restart=restart,
         rotate=rotate,
         reconnect=reconnect,
+        replay=core.replays.run,
     )
 
 

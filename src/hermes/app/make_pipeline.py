@@ -88,7 +88,7 @@ def make_entrance(base: CoreBase) -> InboundParts:
         random_bytes=secrets.token_bytes,
         tell_admins=_pairing_notices(base).tell,
     )
-    commands = CommandBook(map(_spec_of, given.plugged.values()), late=_late_commands(given))
+    commands = CommandBook(map(spec_of, given.plugged.values()), late=_late_commands(given))
     questions = Questions(_answering(given.channels), commands)
     own_chats = [name for name, item in given.channels.items() if item.capabilities.own_chats]
     keys = make_keys(base.store, settings, own_chats=own_chats)
@@ -298,8 +298,9 @@ def make_services(
 
 
 def _chat_features(base: CoreBase) -> ChatFeatures:
-    push = base.push
-    return ChatFeatures(_buttons(base.given.channels), push.marks.show, push.chat_infos.get)
+    push, channels = base.push, base.given.channels
+    personal = frozenset(name for name, one in channels.items() if one.capabilities.personal_ids)
+    return ChatFeatures(_buttons(channels), push.marks.show, push.chat_infos.get, personal)
 
 
 def _put_child(entrance: InboundParts) -> PutChild:
@@ -342,7 +343,8 @@ def _previewer(base: CoreBase) -> OutboxPreviewer:
     )
 
 
-def _spec_of(command: ChatCommand) -> CommandSpec:
+def spec_of(command: ChatCommand) -> CommandSpec:
+    """Return a plugin's command as people see it."""
     return CommandSpec(
         name=command.name, about=command.about, use=command.use, beside=command.beside
     )

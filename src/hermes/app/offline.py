@@ -155,6 +155,7 @@ def _operations(store: Store, loaded: LoadedConfig, *, search: SearchOperations)
         ),
         tiers=tier_names(settings),
         credit_settings=settings.credits,
+        day_cap_usd=settings.budgets.platform_day_usd,
         pairing_settings=settings.access.pairing,
         search=search,
         forget_files=forgetting_files(loaded.home),

@@ -1,13 +1,15 @@
 """Builds the channels whose requests come through the gateway's own server: REST, web, /v1, /mcp, A2A."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
+from secrets import token_bytes
 from typing import Any
 
 from hermes import __version__
 from hermes.app.gateway_parts import GatewayContext, Storage
 from hermes.app.make_a2a import make_a2a_parts
 from hermes.app.make_agents import make_roster
+from hermes.app.make_pipeline import spec_of
 from hermes.app.make_terminal import Terminal
 from hermes.channels.rest.channel import RestChannel, RestSettings
 from hermes.channels.web.channel import WebChannel, WebSettings
@@ -18,14 +20,18 @@ from hermes.message.ids import make_id
 from hermes.net.client import HttpClient
 from hermes.plugins.manifest import load_capabilities
 from hermes.ports.clock import Clock
+from hermes.ports.command import ChatCommand
 from hermes.ports.gateway_api import GatewayApi
 from hermes.server.a2a.channel import A2aChannel, A2aParts
 from hermes.server.mcp.endpoint import McpEndpoint
 from hermes.server.mcp.tools import McpParts, McpTools
+from hermes.server.oidc.id_token import AllowedPeople
+from hermes.server.oidc.provider import OidcClient, OidcProvider
 from hermes.server.v1.agent_turns import AgentTurns
 from hermes.server.v1.callers import Callers
 from hermes.server.v1.channel import V1Channel
 from hermes.server.v1.serve import V1Parts
+from hermes.sessions.commands import CommandBook
 
 
 # Any: each of them also has routes of its own kind.
@@ -36,6 +42,7 @@ def own_channels(
     origins: Origins,
     terminal: Terminal,
     client: HttpClient,
+    commands: Iterable[ChatCommand] = (),
 ) -> dict[str, Any]:
     """Return the channels whose requests come through the gateway's own server."""
     limit, clock = context.settings.server.max_body_bytes, context.clock
@@ -76,14 +83,23 @@ def own_channels(
             files=terminal.files,
             attachments=storage.media_cache,
         ),
-        "web": _web(context, storage, origins=origins),
+        "web": _web(context, storage, origins=origins, commands=commands, client=client),
         "v1": V1Channel(v1_parts, mcp),
         "a2a": A2aChannel(a2a_parts),
     }
 
 
-def _web(context: GatewayContext, storage: Storage, *, origins: Origins) -> WebChannel:
+def _web(
+    context: GatewayContext,
+    storage: Storage,
+    *,
+    origins: Origins,
+    commands: Iterable[ChatCommand],
+    client: HttpClient,
+) -> WebChannel:
     clock = context.clock
+    book = CommandBook(map(spec_of, commands))
+    listed = [{"name": one.name, "use": one.use, "about": one.about} for one in book]
 
     async def info() -> Mapping[str, Any]:
         model, is_demonstration = await storage.model_reports.who_answers()
@@ -91,6 +107,9 @@ def _web(context: GatewayContext, storage: Storage, *, origins: Origins) -> WebC
         files = {"most": storage.media_cache.most_files, "bytes": storage.media_cache.most_bytes}
         own = {"version": __version__, "earlier_messages": earlier, "files": files}
         return {"model": model, "demo": is_demonstration, **own}
+
+    async def menu() -> Mapping[str, Any]:
+        return {"commands": listed, "models": await storage.models.planner.names()}
 
     async def story(message_id: str) -> WhyReport:
         return await explain(storage.store, message_id, now=clock.now(), include_text=True)
@@ -105,6 +124,37 @@ def _web(context: GatewayContext, storage: Storage, *, origins: Origins) -> WebC
         clock=clock,
         make_id=make_id,
         files=storage.media_cache,
+        menu=menu,
+        provider=_identity_provider(context, storage, client=client),
+    )
+
+
+def _identity_provider(
+    context: GatewayContext, storage: Storage, *, client: HttpClient
+) -> OidcProvider | None:
+    """Return who else knows people, if the settings name one."""
+    oidc = context.settings.access.oidc
+    if oidc.issuer is None or oidc.client_id is None:
+        return None
+    name, secrets = oidc.secret, storage.secrets
+    return OidcProvider(
+        OidcClient(
+            issuer=str(oidc.issuer),
+            client_id=oidc.client_id,
+            secret=lambda: None if name is None else secrets.get(name, agent=None),
+            scopes=oidc.scopes,
+            allowed=AllowedPeople(
+                emails=frozenset(one.casefold() for one in oidc.emails),
+                domains=frozenset(one.casefold() for one in oidc.domains),
+                groups=frozenset(oidc.groups),
+                groups_claim=oidc.groups_claim,
+                everyone=oidc.everyone,
+            ),
+        ),
+        name=oidc.name,
+        http=client,
+        clock=context.clock,
+        random_bytes=token_bytes,
     )
 
 

@@ -37,6 +37,7 @@ from hermes.ports.channel_setup import ChannelSetup, MediaFiles
 from hermes.ports.channel_state import ChannelState, PlatformState
 from hermes.ports.clock import Clock
 from hermes.ports.outbox import OutboxStore
+from hermes.similar_words import did_you_mean
 
 _CHANNELS: Final = "hermes.channels"
 # Plugins that come with Hermes and are listed in `plugins` like any other.
@@ -234,10 +235,10 @@ def unknown_platform(name: str, registry: Registry) -> ConfigurationError:
             f"platforms.{name}: it is a plugin; add {plugin} to the list `plugins` in "
             f"config.yaml, as `hermes channels add {name}` does"
         )
-    known = ", ".join(sorted({*built_in(), *registry.platforms}))
+    known = sorted({*built_in(), *plugged_in(), *registry.platforms})
     return ConfigurationError(
-        f"platforms.{name}: no channel of that name is installed; known: {known}. "
-        "Add its plugin to `plugins`, or remove the platform"
+        f"platforms.{name}: no channel of that name is installed{did_you_mean(name, known)}; "
+        f"known: {', '.join(known)}. Add its plugin to `plugins`, or remove the platform"
     )
 
 

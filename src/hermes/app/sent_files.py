@@ -4,7 +4,6 @@ The gateway is told only which file of its own media folder is meant, never a pa
 """
 
 import asyncio
-import stat
 from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 
@@ -18,6 +17,7 @@ from hermes.control.sends import AdoptFile
 from hermes.errors import BadRequest
 from hermes.media.cache import CacheRules, MediaCache
 from hermes.media.eviction import ARRIVED
+from hermes.media.named_file import read_named_file
 from hermes.message.file_name import safe_name
 from hermes.message.media_kind import file_kind
 from hermes.message.parts import Media, Part
@@ -68,22 +68,7 @@ def adopting(cache: MediaCache) -> AdoptFile:
 
 
 async def _keep(cache: MediaCache, path: Path) -> dict[str, str]:
-    data = await asyncio.to_thread(_bytes_of, path, most=cache.rules.max_bytes)
+    most, limit = cache.rules.max_bytes, "can be sent (media.max_bytes)"
+    data = await asyncio.to_thread(read_named_file, path, most=most, limit=limit)
     kept = await cache.keep(data, mime="", name=path.name)
     return {"path": kept.path or "", "name": kept.name or ""}
-
-
-def _bytes_of(path: Path, *, most: int) -> bytes:
-    try:
-        found = path.stat()
-        if not stat.S_ISREG(found.st_mode):
-            raise BadRequest(f"{path} is not a file: name a file with --file.")
-        with path.open("rb") as file:
-            data = file.read(most + 1)
-    except OSError as error:
-        raise BadRequest(f"Cannot read {path}: {error.strerror}.") from error
-    if len(data) > most:
-        raise BadRequest(
-            f"{path} has {found.st_size:,} bytes: at most {most:,} can be sent (media.max_bytes)."
-        )
-    return data

@@ -9,6 +9,7 @@ import msgspec
 
 from hermes import __version__
 from hermes.app.gateway_parts import GatewayParts
+from hermes.app.home_orders import make_home_handles
 from hermes.app.key_rotation import make_rotation
 from hermes.app.make_agents import make_agent_operations, make_check
 from hermes.app.make_courier import make_send_operations
@@ -115,6 +116,7 @@ def address_file(parts: GatewayParts, listener: Listener) -> GatewayAddress:
 def make_operations(parts: GatewayParts) -> Operations:
     """Return the functions behind operator orders."""
     context, core, settings = parts.context, parts.core, parts.context.settings
+    handles = _handles(parts)
     return Operations(
         core.store,
         calendar=core.models.calendar,
@@ -126,11 +128,13 @@ def make_operations(parts: GatewayParts) -> Operations:
         wake=core.signals.wake_outbox,
         tiers=tier_names(settings),
         credit_settings=settings.credits,
+        day_cap_usd=settings.budgets.platform_day_usd,
         pairing_settings=settings.access.pairing,
         search=SearchOperations(core.store, core.search),
         forget_files=lambda person_id: _forget_files(parts, person_id),
         cron=make_cron_operations(core.store, settings, core.cron.schedules),
-        handles=_handles(parts),
+        handles=handles,
+        home=make_home_handles(parts, handles),
         secret_operations=make_secret_operations(
             core.store,
             context.loaded,
@@ -207,6 +211,8 @@ def _handles(parts: GatewayParts) -> RuntimeHandles:
     return msgspec.structs.replace(
         handles,
         status=parts.reports.status,
+        written=parts.adapters.watch.text,
+        stop_turn=lambda message_id, by: core.gateway_api.stop(message_id, by=by),
         reload=parts.reload.reload,
         link=parts.sign_in.link,
         hooks=parts.adapters.hooks.report,

@@ -6,7 +6,7 @@ on its own hosts.
 """
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from urllib.parse import quote, urlencode
 
 import msgspec
@@ -14,7 +14,13 @@ from yarl import URL
 
 from hermes.channel_kit.access_token import AccessToken
 from hermes.channel_kit.multipart import UploadPart, encode_multipart
-from hermes.channel_kit.refusals import ApiAnswer, failure_by, read_answer, unreadable
+from hermes.channel_kit.refusals import (
+    ApiAnswer,
+    as_shape,
+    failure_by,
+    read_answer,
+    unreadable,
+)
 from hermes.errors import (
     AddressRefused,
     AnswerTooLarge,
@@ -29,6 +35,7 @@ from hermes.errors import (
 from hermes.net.client import HttpClient
 from hermes.net.platform_call import MAX_ANSWER_BYTES, PlatformAnswer, call
 from hermes.ports.channel_rows import ChannelRows
+from hermes.ports.channel_setup import ChannelSetup
 
 _MASK: Final = "****"
 _JSON: Final = "application/json; charset=utf-8"
@@ -43,6 +50,7 @@ _MOST_HOPS: Final = 3
 _REFUSAL_BYTES: Final = 16_384
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _UNAUTHORIZED: Final = 401
+T = TypeVar("T")
 
 
 class Api:
@@ -82,6 +90,13 @@ class Api:
         self._hosts = tuple(hosts)
         self._on_refused = on_refused
 
+    # Any: the other parameters of the constructor.
+    @classmethod
+    def of(cls, setup: ChannelSetup, base_url: str, **options: Any) -> "Api":
+        """Return the API of a channel at an address, by the rows of its manifest."""
+        given = {"platform": setup.name, "make_id": setup.make_id, "rows": setup.rows, **options}
+        return cls(setup.client, base_url=base_url, **given)
+
     def __repr__(self) -> str:
         return f"Api(platform={self._platform!r})"
 
@@ -93,6 +108,11 @@ class Api:
         """
         said = await self.ask(method, path, **options)
         return self.success(said, path=path)
+
+    async def get(self, path: str, shape: type[T]) -> T:
+        """Return what is at a path, in its shape."""
+        found = await self.call("GET", path)
+        return as_shape(found, shape, platform=self._platform, method=path.partition("?")[0])
 
     def success(self, said: ApiAnswer, *, path: str = "") -> Any:
         """Return what a successful answer holds; raise the delivery error of any other."""

@@ -3,13 +3,22 @@
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+import msgspec
+
 from hermes.channel_kit.events import plain_mime
 from hermes.errors import DeliveryRejected, FailureClass, HermesError, NotDelivered, Refused
 from hermes.message.parts import AudioPart, FilePart, ImagePart, Media, Part
 from hermes.ports.channel_rows import MediaRow
-from hermes.ports.channel_setup import MediaFiles
+from hermes.ports.channel_setup import ChannelSetup, MediaFiles
 
 _ATTACHED: Final = (ImagePart, AudioPart, FilePart)
+
+
+class LoadedAttachment(msgspec.Struct, frozen=True):
+    """An attachment that is to be sent: its bytes, and which of the platform's kinds it is."""
+
+    kind: str
+    data: bytes
 
 
 def attachments_of(parts: Iterable[Part]) -> tuple[Media, ...]:
@@ -53,3 +62,20 @@ async def read_attachment(files: MediaFiles, media: Media, *, limit: int, platfo
             f"{platform}: an attachment could not be read: {error}",
             FailureClass.SERVICE_UNAVAILABLE,
         ) from error
+
+
+async def load_attachment(setup: ChannelSetup, media: Media) -> LoadedAttachment:
+    """Return an attachment with the kind as which it is sent, by the rows of the manifest.
+
+    Raises as `read_attachment` does, and `DeliveryRejected` if no row takes it.
+    """
+    limit, rows = setup.capabilities.media_bytes, setup.rows.media
+    data = await read_attachment(setup.media, media, limit=limit, platform=setup.name)
+    kind = kind_for(rows, media.mime, size=len(data))
+    if not kind:
+        raise DeliveryRejected(
+            f"{setup.name}: {media.mime[:60]} of {len(data)} bytes cannot be sent as an attachment; its "
+            f"limits are in docs/channels/{setup.platform}.md",
+            FailureClass.REJECTED,
+        )
+    return LoadedAttachment(kind, data)

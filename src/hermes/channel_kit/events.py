@@ -1,7 +1,7 @@
 """What every channel reads from a message in the same way: commands, types, times, mentions. Pure."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -84,6 +84,19 @@ def without_spans(text: str, spans: Iterable[Span]) -> str:
         done = _after(text, end, marks="" if "".join(kept).strip() else ",:")
     kept.append(text[done:])
     return "".join(kept).strip() or text.strip()
+
+
+def with_names(
+    text: str, mention: re.Pattern[str], *, names: Mapping[str, str], own: Collection[str]
+) -> str:
+    """Return a text that shows who is mentioned in it by name, and without the mentions of the bot.
+
+    The first group of `mention` is an id; `own` are those of the bot.
+    """
+    shown = mention.sub(
+        lambda found: f"@{names[found[1]]}" if names.get(found[1]) else found[0], text
+    )
+    return without_spans(shown, (one.span() for one in mention.finditer(shown) if one[1] in own))
 
 
 def named_spans(text: str, names: Iterable[str], *, sign: str = "@") -> tuple[Span, ...]:

@@ -94,7 +94,7 @@ class SetupCalls:
         row = self._rows.prove
         if row is None or not meets(self._settings, row.when):
             return None
-        found = await self._called(row)
+        found = await self._called(row, has=row.has)
         self._values |= _fields("proven", found)
         shown = self._filled(row.shows, values=_fields("", found))
         return CredentialProof(shows=self._shown(shown), invite=self._invite())
@@ -138,7 +138,9 @@ class SetupCalls:
         return self._api.mask(self._filled(row, at=_part)) if row and self._is_filled(row) else ""
 
     # Any: each call of each platform has its own answer.
-    async def _called(self, row: SetupCall, *, values: Mapping[str, Any] = _NO_VALUES) -> Any:
+    async def _called(
+        self, row: SetupCall, *, values: Mapping[str, Any] = _NO_VALUES, has: str = ""
+    ) -> Any:
         self._filled(self._rows.base)
         path = self._filled(row.path, values=values, at=_part)
         said = await self._api.ask(
@@ -148,6 +150,8 @@ class SetupCalls:
             form=None if row.form is None else self._body(row.form, values),
             headers=self._headers(row.headers, values),
         )
+        if has and not field_of(said.found, has):
+            said = msgspec.structs.replace(said, ok=False)
         if not said.ok or said.found is None:
             raise self._refusal(row, said)
         return said.found

@@ -28,6 +28,7 @@ from hermes.errors import (
     ConfigurationError,
     ConnectFailed,
     HermesError,
+    Refused,
     StoreError,
     TryLater,
 )
@@ -361,6 +362,10 @@ class SocketSession:
         """Hand one event in; acknowledge it and move the position once it is kept."""
         try:
             is_kept = await self._take(frame)
+        except Refused as error:
+            # What cannot be read or taken now never can be: it must not come again.
+            _log.warning("socket.event_refused", platform=self._platform, problem=str(error)[:200])
+            is_kept = True
         except HermesError as error:
             _log.warning("socket.event_not_kept", platform=self._platform, code=error.code)
             is_kept = False

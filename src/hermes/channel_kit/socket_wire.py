@@ -75,7 +75,8 @@ class SocketWire(Protocol):
         ...
 
 
-# Takes an event: True if it is kept or refused for good, False if it must come again.
+# Takes an event: True if it is kept or refused for good, False if it must come again. What is raised
+# as `Refused` is refused for good, too.
 Take = Callable[[SocketFrame], Awaitable[bool]]
 
 

@@ -19,6 +19,7 @@ from hermes.channel_kit.proof import check_proof, glance_proof
 from hermes.errors import (
     BadRequest,
     HermesError,
+    NotFound,
     Overloaded,
     RateLimited,
     Refused,
@@ -34,6 +35,7 @@ from hermes.http.errors import error_response, wrong_method
 from hermes.message.event import MessageEvent
 from hermes.ports.channel import Accept, Acceptance, HttpRequest, HttpResponse
 from hermes.ports.channel_rows import WebhookRow
+from hermes.ports.channel_setup import ChannelSetup
 from hermes.ports.clock import Clock
 
 _RETRY_S: Final = 5.0
@@ -49,7 +51,7 @@ class WebhookDoor:
     """The webhook of one account.
 
     `secrets` are the settings that the row names, `url` the public address of this webhook, for
-    platforms that sign it.
+    platforms that sign it. `unused` says why no calls are taken here, and what to set so that they are.
     """
 
     def __init__(
@@ -61,6 +63,7 @@ class WebhookDoor:
         clock: Clock,
         take: Take,
         url: str = "",
+        unused: str = "",
     ) -> None:
         self._row = row
         self._platform = platform
@@ -68,11 +71,29 @@ class WebhookDoor:
         self._clock = clock
         self._take = take
         self._url = url.rstrip("/")
+        self._unused = unused
         self._accept: Accept | None = None
         self._working: set[asyncio.Task[HttpResponse | None]] = set()
         window = 2 * (row.proof.window_s if row.proof is not None else 0.0)
         self._taken: BoundedMap[bytes, None] = BoundedMap(
             _MOST_REMEMBERED, lasts_s=window, clock=clock
+        )
+
+    @classmethod
+    def of(
+        cls, setup: ChannelSetup, take: Take, *, row: WebhookRow | None = None, unused: str = ""
+    ) -> "WebhookDoor":
+        """Return the webhook of a channel by its manifest and settings; `row` counts in place of its row."""
+        row = row or setup.rows.webhook or WebhookRow()
+        named = (row.word, "" if row.proof is None else row.proof.secret)
+        return cls(
+            row,
+            platform=setup.name,
+            secrets={name: str(setup.settings.get(name) or "") for name in named if name},
+            clock=setup.clock,
+            take=take,
+            url=setup.webhook_url or "",
+            unused=unused,
         )
 
     def open(self, accept: Accept) -> None:
@@ -88,12 +109,14 @@ class WebhookDoor:
 
     def glance(self, headers: Mapping[str, str], *, path: str) -> None:
         """Raise for a call that no body could prove; `answer` checks all of it again."""
+        self._check_used()
         row = self._row.proof
         if row is not None and not self._is_handshake_unproven():
             glance_proof(row, headers, secret=self._secret(row.secret), now=self._clock.now())
 
     async def answer(self, request: HttpRequest) -> HttpResponse:
-        """Return the answer to one call, for whatever it holds."""
+        """Return the answer to one call, for whatever it holds; raise `NotFound` where none are taken."""
+        self._check_used()
         try:
             return await self._answered(request)
         except Unauthenticated as error:
@@ -191,6 +214,10 @@ class WebhookDoor:
             shown = error if isinstance(error, Refused) else Refused("the message cannot be stored")
             answer = error_response(shown)
         return msgspec.structs.replace(answer, headers={**answer.headers, **self._row.final})
+
+    def _check_used(self) -> None:
+        if self._unused:
+            raise NotFound(self._unused)
 
     def _secret(self, name: str) -> str:
         return self._secrets.get(name, "")

@@ -302,7 +302,7 @@ class _Updates:
     def finish(self, answer: MessageResult) -> None:
         """Show the rest of an answer, and how its tools ended."""
         self._end_tools(answer)
-        final = answer.reply or ""
+        final = answer.said
         if answer.state == "parked":
             final = f"{final}\n\n{parked_text(answer)}".strip()
         elif answer.outcome not in {None, "answered", "merged"} and answer.reason:

@@ -3,11 +3,11 @@
 The message's own limit bounds them, so a file is looked at before it is read.
 """
 
-import stat
 from collections.abc import Iterable
 from pathlib import Path
 
 from hermes.errors import BadRequest, TooLarge
+from hermes.media.named_file import read_named_file
 from hermes.message.file_name import safe_name
 
 # A message has 100,000 letters; what a person writes beside the files needs some.
@@ -36,18 +36,7 @@ def _piece(path: Path) -> str:
 
 
 def _text_of(path: Path) -> str:
-    try:
-        found = path.stat()
-        if not stat.S_ISREG(found.st_mode):
-            raise BadRequest(f"{path} is not a file: name a text file with --file.")
-        with path.open("rb") as file:
-            data = file.read(MOST_BYTES + 1)
-    except OSError as error:
-        raise BadRequest(f"Cannot read {path}: {error.strerror}.") from error
-    if len(data) > MOST_BYTES:
-        raise TooLarge(
-            f"{path} has {found.st_size:,} bytes: a message can have at most {MOST_BYTES:,}."
-        )
+    data = read_named_file(path, most=MOST_BYTES, limit="fit into a message")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:

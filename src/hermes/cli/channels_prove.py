@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 
+import msgspec
 from rich.text import Text
 
 from hermes.app.platform_setup import (
@@ -21,27 +22,19 @@ from hermes.cli.channels_sheet import ChannelSheet
 from hermes.cli.init_questions import confirm
 from hermes.cli.terminal import clean, error_console
 from hermes.config import Settings
-from hermes.errors import HermesError, Refused
+from hermes.errors import HermesError
 
 
 def proven(name: str, settings: Settings, home: Path, *, asks: bool) -> PlatformProof | None:
-    """Show whose credential it is; raises if it is refused, or if the person meant another."""
+    """Show whose credential it is; a `problem` says that it is refused, or that another was meant."""
     out = error_console()
     with out.status(f"Asking {name} whose credential this is ..."):
         proof = asyncio.run(prove(name, settings, home=home))
-    if proof is None:
-        return None
-    if proof.problem is not None:
-        said = f"{name} cannot be used: {proof.problem.rstrip('.')}."
-        if not asks:
-            raise Refused(f"{said} Nothing was written; correct it, or add --no-test.")
-        out.print(Text(clean(said)))
-        if not confirm("Keep the settings anyway?", default=False):
-            raise Refused("Nothing was written.")
+    if proof is None or proof.problem is not None:
         return proof
     out.print(Text(clean(proof.shows)))
     if asks and not confirm("Is this the right one?", default=True):
-        raise Refused("Nothing was written. Start again with the other credential.")
+        return msgspec.structs.replace(proof, problem="another one was meant")
     if proof.invite:
         # The terminal may wrap it, but no line break is put into an address that is to be copied.
         out.print(

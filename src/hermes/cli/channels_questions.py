@@ -112,6 +112,8 @@ def _note(setting: ManifestSetting, *, is_there: bool, may_skip: bool) -> str:
 def _proposal(sheet: ChannelSheet, place: Place, proposed: str) -> str:
     """Return the value that Enter accepts."""
     setting = sheet.setting(place)
+    if place in sheet.typed:
+        return sheet.typed[place]
     if place in sheet.present:
         return ""
     default = "" if setting.default is None else str(setting.default)

@@ -17,7 +17,13 @@ import structlog
 import typer
 from rich.text import Text
 
-from hermes.app.channel_test import PlatformPackage, look_up, suggest, try_channel
+from hermes.app.channel_test import (
+    ConnectionResult,
+    PlatformPackage,
+    look_up,
+    suggest,
+    try_channel,
+)
 from hermes.cli.channels_prove import proven, registered, scanned
 from hermes.cli.channels_questions import ask_all
 from hermes.cli.channels_sheet import ChannelSheet
@@ -39,6 +45,8 @@ from hermes.plugins.manifest import Manifest
 from hermes.ports.clock import SystemClock
 
 _DEBUG = "HERMES_DEBUG"
+# How often a terminal is asked again for what the platform did not take.
+_AGAIN = 3
 
 
 class Answers(msgspec.Struct, frozen=True):
@@ -76,9 +84,7 @@ def add(
     if asks:
         _explain(found.manifest)
         scanned(sheet, loaded.settings)
-    answers = _gather(found, sheet, asks=asks)
-    settings = _drafted(name, answers, folder)
-    checked = _checked(name, settings, folder, asks=asks) if test else {}
+    answers, settings, checked = _settled(name, found, sheet, folder=folder, test=test, asks=asks)
     with locked_files(folder):
         files = _write(folder, name, answers)
     done = registered(name, settings, folder, wanted=wanted, asks=asks) if test or wanted else ()
@@ -98,13 +104,43 @@ def add(
         _print(report, files, answers.made)
 
 
-def _checked(name: str, settings: Settings, folder: Path, *, asks: bool) -> dict[str, object]:
-    """Ask whose the credential is, then connect with it once."""
+def _settled(
+    name: str, found: PlatformPackage, sheet: ChannelSheet, *, folder: Path, test: bool, asks: bool
+) -> tuple[Answers, Settings, dict[str, object]]:
+    """Return what is to be written, and how the platform took it; a terminal may correct it."""
+    again = _AGAIN if asks else 0
+    while True:
+        answers = _gather(found, sheet, asks=asks)
+        settings = _drafted(name, answers, folder)
+        if not test:
+            return answers, settings, {}
+        checked, problem = _checked(name, settings, folder, asks=asks)
+        if not problem:
+            return answers, settings, checked
+        if not asks:
+            raise Refused(f"{problem} Nothing was written; correct it, or add --no-test.")
+        error_console().print(Text(clean(problem)))
+        if again and sheet.can_ask_again() and confirm("Enter it again?", default=True):
+            again -= 1
+            sheet.ask_again()
+        elif confirm("Keep the settings anyway?", default=False):
+            return answers, settings, checked
+        else:
+            raise Refused("Nothing was written.")
+
+
+def _checked(
+    name: str, settings: Settings, folder: Path, *, asks: bool
+) -> tuple[dict[str, object], str]:
+    """Ask whose the credential is, then connect with it once; return what is wrong, too."""
     proof = proven(name, settings, folder, asks=asks)
+    told = {"proven": None if proof is None else msgspec.to_builtins(proof)}
     if proof is not None and proof.problem is not None:
-        return {"proven": msgspec.to_builtins(proof)}
-    tried = _tested(name, settings, folder, asks=asks)
-    return {"proven": None if proof is None else msgspec.to_builtins(proof), "tested": tried}
+        return told, f"{name} cannot be used: {proof.problem.rstrip('.')}."
+    tried = _tested(name, settings, folder)
+    problem = "" if tried.problem is None else tried.problem.rstrip(".")
+    told["tested"] = msgspec.to_builtins(tried)
+    return told, problem and f"{name} cannot be connected: {problem}."
 
 
 def _environ(hidden: Collection[str] = ()) -> dict[str, str]:
@@ -136,21 +172,14 @@ def _gather(found: PlatformPackage, sheet: ChannelSheet, *, asks: bool) -> Answe
     return Answers(secrets, sheet.plain(), sheet.made, variables, found.plugin)
 
 
-def _tested(name: str, settings: Settings, folder: Path, *, asks: bool) -> dict[str, object]:
-    """Connect with the settings to be written; raises if that fails and the person gives up."""
+def _tested(name: str, settings: Settings, folder: Path) -> ConnectionResult:
+    """Connect with the settings to be written."""
     out = error_console()
     with out.status(f"Connecting to {name} ..."):
         tried = asyncio.run(try_channel(name, settings, home=folder, clock=SystemClock()))
     if tried.problem is None:
         out.print(f"{name} is connected, after {tried.seconds:.1f} s.")
-        return dict(msgspec.to_builtins(tried))
-    said = f"{name} cannot be connected: {tried.problem.rstrip('.')}."
-    if not asks:
-        raise Refused(f"{said} Nothing was written; correct it, or add --no-test.")
-    out.print(Text(clean(said)))
-    if not confirm("Keep the settings anyway?", default=False):
-        raise Refused("Nothing was written.")
-    return dict(msgspec.to_builtins(tried))
+    return tried
 
 
 def _drafted(name: str, answers: Answers, folder: Path) -> Settings:

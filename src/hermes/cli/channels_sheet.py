@@ -51,6 +51,9 @@ class ChannelSheet:
         self._origins = loaded.origins
         self.answers: dict[Place, str] = {place_of(manifest, n): v for n, v in given.items()}
         self.made: dict[Place, str] = {}
+        # What was typed and is asked once more, without the secrets.
+        self.typed: dict[Place, str] = {}
+        self._given = frozenset(self.answers)
         self._check_rows()
 
     def setting(self, place: Place) -> ManifestSetting:
@@ -118,6 +121,18 @@ class ChannelSheet:
             else base64.urlsafe_b64encode(made).decode().rstrip("=")
         )
         self.answers[place] = self.made[place] = text
+
+    def can_ask_again(self) -> bool:
+        """Return whether anything was typed that can be corrected."""
+        return any(place not in self._given and place not in self.made for place in self.answers)
+
+    def ask_again(self) -> None:
+        """Forget what was typed, so that it is asked once more; all but secrets is proposed then."""
+        for place in [*self.answers]:
+            if place not in self._given and place not in self.made:
+                text = self.answers.pop(place)
+                if not self._is_secret(place):
+                    self.typed[place] = text
 
     def complete(self) -> None:
         """Generate the secrets that may be generated; raises `BadParameter` if one is missing."""

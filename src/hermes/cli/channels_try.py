@@ -18,7 +18,7 @@ from hermes.control.models import route_report
 from hermes.errors import NotFound
 from hermes.plugins.manifest import manifests_in
 from hermes.routing.plan import CallNeeds
-from hermes.similar_words import nearest
+from hermes.similar_words import did_you_mean
 
 EPILOG = examples(
     "hermes channels try telegram",
@@ -86,10 +86,9 @@ def _check(platform: str) -> None:
     )
     if platform in known:
         return
-    meant = nearest(platform, known)
-    guess = f"did you mean {meant}? " if meant else ""
+    guess = did_you_mean(platform, known)
     raise NotFound(
-        f"there is no platform {platform[:40]!r} to try: {guess}expected one of {', '.join(known)}"
+        f"there is no platform {platform[:40]!r} to try{guess}: expected one of {', '.join(known)}"
     )
 
 

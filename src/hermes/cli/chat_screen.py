@@ -143,8 +143,8 @@ class _Tail:
 
 def show_answer(console: Console, answer: MessageResult) -> None:
     """Print a finished answer with its model, tokens and cost."""
-    if answer.reply and not answer.is_told_by_waits:
-        console.print(AnswerText(clean(answer.reply)))
+    if answer.said and not answer.is_told_by_waits:
+        console.print(AnswerText(clean(answer.said)))
     if answer.state == "parked":
         console.print(Text(parked_text(answer), style="yellow"))
     elif answer.state != ASKED and answer.outcome != "answered":
@@ -217,7 +217,7 @@ class PlainScreen:
 
     def finish(self, answer: MessageResult) -> None:
         """Print the rest of the final reply and end the line."""
-        final = clean(answer.reply or "")
+        final = clean(answer.said)
         if answer.state == "parked":
             asked = parked_text(answer)
             final = asked if answer.is_told_by_waits else f"{final}\n{asked}".lstrip()

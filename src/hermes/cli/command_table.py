@@ -20,13 +20,15 @@ class Row(NamedTuple):
 class Word(NamedTuple):
     """A first word, with the line that `hermes --help` shows.
 
-    A group has `rows`; the first of them runs if no command of the group is named.
+    A group has `rows`; the first of them runs if no command of the group is named. Whatever
+    else follows is for the command `other`, if there is one: an argument, or an option.
     """
 
     name: str
     about: str
     row: Row | None = None
     rows: tuple[Row, ...] = ()
+    other: str = ""
 
 
 class HelpGroup(NamedTuple):
@@ -40,13 +42,13 @@ def _one(name: str, function: str, about: str, *, examples: str = "EPILOG") -> W
     return Word(name, about, row=Row(name, f"hermes.cli.{function}", examples))
 
 
-def _group(name: str, module: str, about: str, *rows: Row) -> Word:
+def _group(name: str, module: str, about: str, *rows: Row, other: str = "") -> Word:
     """Return a group; a function without a module is in `module`."""
     named = (
         row if "." in row.function else row._replace(function=f"hermes.cli.{module}:{row.function}")
         for row in rows
     )
-    return Word(name, about, rows=tuple(named))
+    return Word(name, about, rows=tuple(named), other=other)
 
 
 TITLE = "Hermes: one durable gateway between people on chat platforms and AI agents on models."
@@ -235,6 +237,14 @@ SECTIONS = (
         "Access",
         (
             _one("link", "link:command", "Print a sign-in link for the web chat"),
+            _one("invite", "invite:command", "Invite a person into the web chat"),
+            _group(
+                "invites",
+                "invite",
+                "List invitations to the web chat, and withdraw one",
+                Row("list", "list_all", "LIST_EPILOG"),
+                Row("withdraw", "withdraw", "WITHDRAW_EPILOG"),
+            ),
             _group(
                 "token",
                 "token",
@@ -266,6 +276,12 @@ SECTIONS = (
     HelpGroup(
         "Records",
         (
+            _group(
+                "messages",
+                "messages",
+                "List messages by person, channel, model, outcome, cost",
+                Row("list", "list_all", "LIST_EPILOG"),
+            ),
             _one("interactions", "interactions:command", "List turns: model, tokens, cost, tools"),
             _one("costs", "costs:command", "Show what model calls cost"),
             _one("search", "search:command", "Search what people and agents wrote"),
@@ -280,6 +296,15 @@ SECTIONS = (
                 Row("show", "show", "SHOW_EPILOG"),
                 Row("replay", "replay", "REPLAY_EPILOG"),
                 Row("drop", "drop", "DROP_EPILOG"),
+            ),
+            _group(
+                "replay",
+                "replay",
+                "Make answers again with another model or prompt, and compare",
+                Row("list", "list_all", "LIST_EPILOG"),
+                Row("run", "run"),
+                Row("show", "show", "SHOW_EPILOG"),
+                other="run",
             ),
             _group(
                 "graph",

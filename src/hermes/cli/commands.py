@@ -105,9 +105,18 @@ class CommandGroup(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the arguments; a group without a command of its own runs its first one."""
-        if self._word is not None and not (args and not args[0].startswith("-")):
-            args = args if _HELP & set(args) else [self._word.rows[0].name, *args]
+        name = self.default_for(args)
+        args = [name, *args] if name else args
         return super().parse_args(ctx, args)
+
+    def default_for(self, args: list[str]) -> str:
+        """Return the command that runs although the arguments name none; empty if they name one."""
+        word, is_option = self._word, bool(args) and args[0].startswith("-")
+        if word is None or (is_option and _HELP & set(args)):
+            return ""
+        if not args or (is_option and not word.other):
+            return word.rows[0].name
+        return "" if args[0] in self._known else word.other
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command; an unknown one is refused with the names that may be meant."""

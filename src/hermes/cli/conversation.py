@@ -47,6 +47,13 @@ class CalledTool(msgspec.Struct, frozen=True):
     failed: bool = False
 
 
+class ReplyFile(msgspec.Struct, frozen=True):
+    """A file of a reply; one that is elsewhere has an `url`."""
+
+    name: str = ""
+    url: str = ""
+
+
 class MessageResult(msgspec.Struct, frozen=True, kw_only=True):
     """How a message ended, as the REST API reports it."""
 
@@ -65,6 +72,16 @@ class MessageResult(msgspec.Struct, frozen=True, kw_only=True):
     reason: str | None = None
     stop_reason: str | None = None
     tool_calls: tuple[CalledTool, ...] = ()
+    files: tuple[ReplyFile, ...] = ()
+
+    @property
+    def said(self) -> str:
+        """The reply, with a line for each of its files: a terminal shows none."""
+        lines = [
+            f"({one.name or 'a file'}: {one.url or f'/api/messages/{self.id}/files/reply/{number}'})"
+            for number, one in enumerate(self.files)
+        ]
+        return "\n".join(filter(None, (self.reply, *lines)))
 
     @property
     def is_good(self) -> bool:

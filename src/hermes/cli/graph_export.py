@@ -81,6 +81,9 @@ def command(
         ),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Every conversation of this home.")] = False,
+    replays: Annotated[
+        bool, typer.Option("--replays", help="Also answers that `hermes replay` made.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Write training data into one file; report what was left out and why.
@@ -94,6 +97,7 @@ def command(
         file=out.expanduser().absolute() / f"{format_name}.{'parquet' if parquet else 'jsonl'}",
         write=_parquet_writer() if parquet else write_rows,
         tokenizer=None if tokenizer is None else _tokenizer(tokenizer),
+        with_replays=replays,
     )
     with required_graph_reader(home) as reader:
         entries = list(reader.graphs()) if every else find_all(reader, wanted)

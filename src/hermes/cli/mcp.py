@@ -9,6 +9,7 @@ from rich.text import Text
 
 from hermes.cli.environment import home_for, settings_for
 from hermes.cli.gateway_client import client_for, connect
+from hermes.cli.graph_source import any_graph_reader
 from hermes.cli.operator_calls import ask_gateway, operator_name
 from hermes.cli.tables import Column, print_table
 from hermes.cli.terminal import (
@@ -22,12 +23,13 @@ from hermes.cli.terminal import (
     print_done,
     print_json,
 )
-from hermes.config import LoadedConfig
+from hermes.config import LoadedConfig, McpServerSettings
 from hermes.control.mcp import McpLogout
 from hermes.control.order import NoFields
 from hermes.control.orders import MCP_LOGIN, MCP_LOGOUT, MCP_RELOAD, MCP_STATUS
 from hermes.lazy import lazy
 from hermes.ops.instance import find_running
+from hermes.ports.secrets import EVERY_AGENT
 from hermes.tools.mcp.report import McpReport, ServerStatus, diff_text
 
 if TYPE_CHECKING:
@@ -125,9 +127,21 @@ def login(
         err.print("Open this address in a browser of this machine, and log in:", soft_wrap=True)
         err.print(Text(clean(address)), soft_wrap=True)
 
-    made = log_in(loaded, name, server, show=show)
+    made = log_in(loaded, name, _filled(home, loaded, name), show=show)
     report = ask_gateway(client, MCP_LOGIN, msgspec.structs.replace(made, by=operator_name()))
     _tell_states(report, as_json=as_json)
+
+
+def _filled(home: Home, loaded: LoadedConfig, name: str) -> McpServerSettings:
+    """Return the settings of a server, with the stored secrets that they name, as the gateway has them."""
+    if any(name in servers for servers in loaded.mcp_names.values()):
+        with any_graph_reader(home) as reader:
+            values = {} if reader is None else reader.secret_values()
+        stored = {
+            key: value for (owner, key), value in values.items() if owner == EVERY_AGENT and value
+        }
+        return loaded.mcp_with(stored).servers[name]
+    return loaded.settings.mcp.servers[name]
 
 
 def logout(

@@ -92,8 +92,8 @@ def log_in(loaded: LoadedConfig, name: str, server: McpServerSettings, *, show: 
     missing = sorted(names_in(server))
     if missing:
         raise BadRequest(
-            f"The settings of {name} name {missing[0]}, which is no variable here: a login reads no "
-            "stored secrets."
+            f"The settings of {name} name {missing[0]}, which is neither a stored secret nor a variable: "
+            f"store it with `hermes secrets set {missing[0]}`."
         )
     try:
         return asyncio.run(_log_in(loaded, name, server, show=show))

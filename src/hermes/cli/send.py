@@ -30,6 +30,7 @@ _LOOK_AGAIN_S = 0.05
 EPILOG = examples(
     'hermes send telegram:4711 "The backup is done."',
     'hermes send "slack:#general" "Lunch?"',
+    'hermes send telegram/sales:4711 "By the bot of sales."',
     "df -h | hermes send telegram -",
     'hermes send slack:C042:1712.55 "In that thread." --json',
     'hermes send telegram "The report." --file report.pdf --file chart.png',
@@ -43,7 +44,8 @@ def command(
         typer.Argument(
             metavar="TARGET",
             help="PLATFORM (its home channel), PLATFORM:CHAT, PLATFORM:CHAT:THREAD, or local (a "
-            "file). CHAT is an id, or a name that `hermes channels directory` shows.",
+            "file). Of several bots on one platform, PLATFORM/ACCOUNT names one. CHAT is an id, or a "
+            "name that `hermes channels directory` shows.",
         ),
     ],
     text: Annotated[

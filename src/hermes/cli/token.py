@@ -31,7 +31,7 @@ from hermes.control.tokens import (
     TokensReport,
 )
 from hermes.errors import BadRequest, NotFound
-from hermes.ports.access import Role
+from hermes.ports.access import OperatorRole
 
 EPILOG = examples("hermes token", "TOKEN=$(hermes token)", "hermes token --json")
 CREATE_EPILOG = examples(
@@ -88,7 +88,7 @@ def command(home: Home = None, as_json: AsJson = False) -> None:
 
 def create(
     *,
-    role: Annotated[Role, typer.Option(help="What it may do.")],
+    role: Annotated[OperatorRole, typer.Option(help="What it may do.")],
     name: Annotated[str, typer.Option(help="A label for your own lists.")] = "",
     expires: Annotated[
         str | None,
@@ -192,8 +192,10 @@ def _token_cells(token: TokenLine) -> tuple[Cell, ...]:
 
 def _browser_cells(one: BrowserLine) -> tuple[Cell, ...]:
     seen = "never" if one.seen_at is None else one.seen_at
-    what = (one.id, "browser", _browser(one.browser), one.role, one.state)
-    return (*what, one.created_at, one.expires_at, seen, one.made_by or "hermes link")
+    role = one.role if one.role == "owner" or not one.user else f"{one.role}, web:{one.user}"
+    what = (one.id, "browser", _browser(one.browser), role, one.state)
+    made_by = one.made_by or ("hermes link" if one.role == "owner" else "not recorded")
+    return (*what, one.created_at, one.expires_at, seen, made_by)
 
 
 def _browser(agent: str) -> str:

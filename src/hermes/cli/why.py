@@ -17,6 +17,7 @@ from hermes.control.orders import MESSAGES_READ, MESSAGES_WHY
 from hermes.control.why import WhyAsk, WhyReport, WhyRoute, WhySummary
 from hermes.control.why_answer import clock_time, span
 from hermes.control.why_call import CallStory, cost_text, key_text, stored_text
+from hermes.control.why_lines import WhyStepText
 from hermes.control.why_pictures import pictures_text
 from hermes.control.why_tools import tools_text
 from hermes.errors import NotFound
@@ -26,6 +27,7 @@ EPILOG = examples(
     "hermes why m_0k3v9c2h6l1g",
     "hermes why 2h6l1g   (four letters of its beginning or end are enough)",
     "hermes why r_0k3v9c2h6l1g   (a refused message)",
+    "hermes why o_0k3v9c2h6l1g   (what `hermes send` has sent, or the message of a reply)",
     "hermes why v_0k3v9c2h6l1g   (a call of /v1)",
     "hermes why my-own-id --text",
     "hermes why m_0k3v9c2h6l1g --json",
@@ -37,7 +39,7 @@ def command(
         str,
         typer.Argument(
             metavar="ID",
-            help="The id of a message, a refusal or a call, or its beginning or end; or the "
+            help="The id of a message, a refusal, a delivery or a call, or its beginning or end; or the "
             "sender's own id of a message.",
         ),
     ],
@@ -52,7 +54,7 @@ def command(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Explain a message or a call: sender, model and why, cost, and where the reply went."""
+    """Explain a message, a delivery or a call: sender, model and why, cost, and where the reply went."""
     report = _report(name, home, text=text)
     print_report(report, _print, as_json=as_json)
 
@@ -91,6 +93,8 @@ def _print(report: WhyReport, out: Console) -> None:
         _said(out, "Message", text=report.text.message)
         if report.text.recalled:
             _said(out, "Recalled", text="\n".join(report.text.recalled))
+        for step in report.text.steps:
+            _step(out, step)
         _said(out, "Reply", text=report.text.reply)
         for one in report.text.results:
             _said(out, f"Full result of {one.tool} (step {one.step})", text=one.text)
@@ -167,18 +171,33 @@ def _delivery(how: str, attempts: int) -> str:
 
 
 def _timeline(report: WhyReport, out: Console) -> None:
-    table = make_table("time (UTC)", "after", "what", "")
+    table = make_table("time (UTC)", "after", "lasted", "what", "cost", "")
     for line in report.lines:
         moment = datetime.fromtimestamp(line.at, UTC).strftime("%H:%M:%S.%f")[:-3]
         # The route has its own table.
         told = {} if line.what == "routed" else line.data
         data = " ".join(f"{name}={_cell(value)}" for name, value in told.items())
         table.add_row(
-            moment, span(line.after_s), Text(clean(line.what)), Text(clean(data), style="dim")
+            moment,
+            span(line.after_s),
+            "" if line.lasted_s is None else span(line.lasted_s),
+            Text(clean(line.what)),
+            cost_text(line.usage) if line.usage != Usage() else "",
+            Text(clean(data), style="dim"),
         )
     if table.row_count:
         out.print(Text("Timeline", style="bold"))
         out.print(table)
+
+
+def _step(out: Console, step: WhyStepText) -> None:
+    parts = (
+        ("thoughts", step.thoughts),
+        ("arguments", step.arguments),
+        *((f"calls {call.tool}", call.arguments) for call in step.calls),
+        ("text", step.text),
+    )
+    _pairs(out, [(name, text) for name, text in parts if text], title=f"Step {step.step}")
 
 
 def _said(out: Console, title: str, *, text: str | None) -> None:

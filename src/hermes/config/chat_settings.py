@@ -28,6 +28,7 @@ from hermes.config.section import (
     SkillNames,
     StreamTransport,
     Table,
+    Url,
     Whole,
     Word,
     no_entries,
@@ -477,12 +478,40 @@ class PairingSettings(Section):
     direct chat with the bot, and can let the sender in there, with a button where there are buttons."""
 
 
+class OidcSettings(Section):
+    """Signing in to the web chat with an identity provider, by OpenID Connect."""
+
+    issuer: Url | None = None
+    """The identity provider, as it names itself; what it says of itself is read from
+    `/.well-known/openid-configuration` below it. Without it nobody signs in this way."""
+    name: Word = "single sign-on"
+    """What the button says: Sign in with NAME."""
+    client_id: Word | None = None
+    """The id of Hermes at the provider. The address to return to is `/signin/provider`."""
+    secret: Word | None = None
+    """The name of the secret of that id (`hermes secrets set NAME`), or of a variable; without it
+    Hermes is a public client."""
+    scopes: tuple[Word, ...] = ("openid", "email", "profile")
+    """What the provider is asked for."""
+    emails: tuple[Word, ...] = ()
+    """People with one of these verified addresses may sign in."""
+    domains: tuple[Word, ...] = ()
+    """People with a verified address in one of these domains may sign in."""
+    groups: tuple[Word, ...] = ()
+    """People in one of these groups may sign in."""
+    groups_claim: Word = "groups"
+    """Where the id token names the groups."""
+    everyone: bool = False
+    """Whether everybody whom the provider knows may sign in."""
+
+
 class AccessSettings(Section):
     """Who is answered, and who may use commands."""
 
     allow_all: bool = False
     """Whether everyone is answered on every platform."""
     pairing: PairingSettings = Field(default_factory=PairingSettings)
+    oidc: OidcSettings = Field(default_factory=OidcSettings)
     platforms: OfChannels[PlatformAccess] = Field(default_factory=no_entries)
     """The rules of one platform, or of one of its bots such as telegram/sales, which then has none of
     its platform's."""

@@ -61,6 +61,7 @@ def _problems(settings: Settings) -> Iterator[Fault]:
     yield from _times(settings)
     yield from _certificates(settings)
     yield from _web_search(settings)
+    yield from _sign_in(settings)
 
 
 def _default_agent(settings: Settings) -> Iterator[Fault]:
@@ -198,6 +199,31 @@ def _web_search(settings: Settings) -> Iterator[Fault]:
                 text,
                 f"set web_search.{name} to {example}",
             )
+
+
+def _sign_in(settings: Settings) -> Iterator[Fault]:
+    """Yield what keeps people from signing in with an identity provider, or lets anybody in."""
+    oidc, key = settings.access.oidc, ("access", "oidc")
+    if oidc.issuer is None:
+        if oidc != type(oidc)():
+            text = "expected the identity provider"
+            yield (*key, "issuer"), None, text, "set access.oidc.issuer, or remove access.oidc"
+        return
+    if not oidc.issuer.startswith("https:") and not _LOCAL_URL.match(oidc.issuer):
+        text = "expected https: anybody on the way could sign in"
+        yield (*key, "issuer"), oidc.issuer, text, "write its https address"
+    if oidc.client_id is None:
+        text = "expected the id of Hermes at the identity provider"
+        yield (
+            (*key, "client_id"),
+            None,
+            text,
+            "register Hermes there, and set access.oidc.client_id",
+        )
+    if not (oidc.emails or oidc.domains or oidc.groups or oidc.everyone):
+        text = "but nobody may sign in"
+        fix = "name emails, domains or groups in access.oidc, or set access.oidc.everyone"
+        yield (*key, "issuer"), oidc.issuer, text, fix
 
 
 def _is_time_zone(name: str) -> bool:

@@ -17,6 +17,7 @@ from hermes.config.tool_settings import McpServerSettings
 
 _NAMED = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _SECRETS = ("env", "headers")
+_CLIENT = ("client_id", "client_secret")
 
 
 def has_named(winners: Mapping[Key, LayerValue]) -> bool:
@@ -48,13 +49,10 @@ def fill(winners: dict[Key, LayerValue], variables: Mapping[str, str]) -> None:
 def unfilled(settings: Settings) -> Iterator[tuple[Key, str]]:
     """Yield every place of an MCP server that still names a variable, and the variable's name."""
     for name, server in settings.mcp.servers.items():
-        given = server.oauth.client_secret
-        oauth = {} if given is None else {"client_secret": given}
-        for field, table in (("env", server.env), ("headers", server.headers), ("oauth", oauth)):
-            for inner, secret in table.items():
-                left = name_in(secret.get_secret_value())
-                if left is not None:
-                    yield ("mcp", "servers", name, field, inner), left
+        for (field, inner), text in _texts(server):
+            left = name_in(text)
+            if left is not None:
+                yield ("mcp", "servers", name, field, inner), left
 
 
 def server_names(winners: Mapping[Key, LayerValue]) -> dict[str, tuple[str, ...]]:
@@ -75,10 +73,19 @@ def name_in(text: str) -> str | None:
 
 def names_in(server: McpServerSettings) -> frozenset[str]:
     """Return the names of variables and secrets that the settings of an MCP server still contain."""
-    values = [*server.env.values(), *server.headers.values()]
-    if server.oauth.client_secret is not None:
-        values.append(server.oauth.client_secret)
-    return frozenset(_NAMED.findall(" ".join(one.get_secret_value() for one in values)))
+    return frozenset(_NAMED.findall(" ".join(text for _, text in _texts(server))))
+
+
+def _texts(server: McpServerSettings) -> Iterator[tuple[tuple[str, str], str]]:
+    """Yield the values of a server that may contain names, by their place below it."""
+    for field, table in (("env", server.env), ("headers", server.headers)):
+        for inner, secret in table.items():
+            yield (field, inner), secret.get_secret_value()
+    oauth = server.oauth
+    if oauth.client_id is not None:
+        yield ("oauth", "client_id"), oauth.client_id
+    if oauth.client_secret is not None:
+        yield ("oauth", "client_secret"), oauth.client_secret.get_secret_value()
 
 
 def may_name(key: Key) -> bool:
@@ -87,7 +94,7 @@ def may_name(key: Key) -> bool:
         return is_secret(key)
     if len(key) != 5 or key[:2] != ("mcp", "servers"):
         return False
-    return key[3] in _SECRETS or key[3:] == ("oauth", "client_secret")
+    return key[3] in _SECRETS or (key[3] == "oauth" and key[4] in _CLIENT)
 
 
 def _names(value: object) -> bool:

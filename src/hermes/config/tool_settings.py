@@ -134,7 +134,8 @@ class McpOAuthSettings(Section):
     grant: Literal["code", "client_credentials"] = "code"
     """How tokens are got: `hermes mcp login` (code), or with an id and a secret."""
     client_id: Word | None = None
-    """The id of Hermes at the authorization server; without one `hermes mcp login` registers."""
+    """The id of Hermes at the authorization server; without one `hermes mcp login` registers. `${NAME}` is
+    a stored secret, or a variable."""
     client_secret: SecretStr | None = None
     """The secret of that id; `${NAME}` is a stored secret, or a variable."""
     scope: str = ""

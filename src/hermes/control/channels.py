@@ -17,6 +17,7 @@ from hermes.outbox.traffic import Flow
 from hermes.ports.channel import Capabilities
 from hermes.ports.clock import Clock
 from hermes.ports.store import Store
+from hermes.similar_words import did_you_mean
 
 _log = structlog.get_logger(__name__)
 
@@ -120,7 +121,8 @@ class ChannelOperations:
         known = [line.platform for line in await self._lines()]
         if platform not in known:
             raise NotFound(
-                f"There is no platform {platform[:40]!r} here: expected one of {', '.join(known)}."
+                f"There is no platform {platform[:40]!r} here{did_you_mean(platform, known)}: expected "
+                f"one of {', '.join(known)}."
             )
 
     async def _lines(self) -> tuple[ChannelLine, ...]:

@@ -62,13 +62,17 @@ def _has_none(_text: str) -> bool:
 
 
 class GraphExportPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """What to write: the format, the file, and how rows get into it."""
+    """What to write: the format, the file, and how rows get into it.
+
+    Answers that operators had made again are left out, except `with_replays`.
+    """
 
     format: FormatName
     file: Path
     write: WriteRows
     tokenizer: Tokenizer | None = None
     has_secret: Callable[[str], bool] = _has_none
+    with_replays: bool = False
 
 
 def write_rows(rows: Iterable[Row], path: Path) -> int:
@@ -88,7 +92,7 @@ def export_graphs(
         for place, entry in enumerate(entries):
             progress(place, len(entries), report.rows)
             try:
-                branches = branches_of(reader, entry)
+                branches = branches_of(reader, entry, with_replays=plan.with_replays)
             except HermesError as problem:
                 unopened.append(UnreadableGraph(entry.name, str(problem)))
                 continue

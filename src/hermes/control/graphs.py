@@ -12,6 +12,7 @@ from hermes.errors import BadRequest, NotFound
 from hermes.graph import MessageGraph
 from hermes.message.session_key import depth_of
 from hermes.ports.graph_reader import GraphEntry, GraphReader
+from hermes.ports.replays import BRANCHES
 
 _SHOWN = 10
 _LAST_PART = re.compile("[:/]")
@@ -70,11 +71,14 @@ def current(entries: Sequence[GraphEntry]) -> GraphEntry:
     return max(entries, key=lambda entry: (entry.is_current, entry.epoch))
 
 
-def branches_of(reader: GraphReader, entry: GraphEntry) -> list[MessageGraph]:
-    """Return all branches of a graph, of which there is at least one."""
+def branches_of(
+    reader: GraphReader, entry: GraphEntry, *, with_replays: bool = True
+) -> list[MessageGraph]:
+    """Return the branches of a graph, of which there is at least one."""
     if not entry.branches:
         raise NotFound(f"The conversation {entry.name!r} has no branch: nothing was kept of it.")
-    return [reader.open(entry.name, branch=branch) for branch in entry.branches]
+    names = [one for one in entry.branches if with_replays or not one.startswith(BRANCHES)]
+    return [reader.open(entry.name, branch=branch) for branch in names]
 
 
 def _matching(names: Sequence[str], part: str) -> set[str]:

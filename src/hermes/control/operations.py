@@ -16,16 +16,23 @@ from hermes.control.audit import AuditOperations
 from hermes.control.branches import BranchAsk, BranchReport, branch_costs
 from hermes.control.channels import ChannelOperations
 from hermes.control.consent import ConsentOperations
+from hermes.control.conversations import ConversationOperations
 from hermes.control.credits import CreditOperations
 from hermes.control.cron import CronOperations
 from hermes.control.deadletters import DeadLetterOperations
 from hermes.control.graph_access import GraphOperations
+from hermes.control.home import HomeHandles, HomeOperations
 from hermes.control.ids import IdOperations, ListAll
 from hermes.control.interactions import InteractionOperations
+from hermes.control.invitations import InvitationOperations
 from hermes.control.keys import KeyOperations, RandomBytes
+from hermes.control.live import LiveOperations
 from hermes.control.memory import DreamNow, MemoryOperations
+from hermes.control.messages import MessageOperations
+from hermes.control.overview import OverviewOperations
 from hermes.control.pairing import PairingOperations, Wake, wake_nobody
 from hermes.control.ratings import RatingOperations
+from hermes.control.replays import ReplayOperations
 from hermes.control.runtime import GatewayOperations, ModelOperations, RuntimeHandles
 from hermes.control.search import SearchOperations
 from hermes.control.secrets import SecretOperations
@@ -42,7 +49,7 @@ from hermes.memory.soul_cache import MemorySouls, SoulCache
 from hermes.memory.structural import BUILT_IN, FactKeys
 from hermes.message.ids import MakeId
 from hermes.people.pairing import pairing_limits
-from hermes.ports.access import Role, allows
+from hermes.ports.access import AccessStore, Role, allows
 from hermes.ports.clock import Clock
 from hermes.ports.store import Store
 
@@ -84,12 +91,14 @@ class Operations:
         wake: Wake = wake_nobody,
         tiers: Collection[str] = tuple(TIERS),
         credit_settings: CreditSettings | None = None,
+        day_cap_usd: float | None = None,
         pairing_settings: PairingSettings | None = None,
         random_bytes: RandomBytes = secrets.token_bytes,
         search: SearchOperations | None = None,
         forget_files: Forget | None = None,
         cron: CronOperations | None = None,
         handles: RuntimeHandles | None = None,
+        home: HomeHandles | None = None,
         sends: SendOperations | None = None,
         agents: AgentOperations | None = None,
         skills: SkillOperations | None = None,
@@ -107,17 +116,11 @@ class Operations:
 
         handles = handles or RuntimeHandles()
 
-        async def forget(person_id: str) -> None:
-            handles.person_erased(person_id)
-            await facts.changed(person_id)
-            await self.search.erased(person_id)
-            if forget_files is not None:
-                await forget_files(person_id)
-
+        forget = self._forgetting(facts, handles, forget_files)
         self.users = UserOperations(store, clock=clock, forget=forget, tiers=tiers)
         limits = pairing_limits(pairing_settings or PairingSettings())
         self.pairing = PairingOperations(store, clock=clock, wake=wake, limits=limits)
-        self.approvals = ApprovalOperations(store, wake_lane=handles.wake_lane, clock=clock)
+        self.approvals = ApprovalOperations(store, handles, clock=clock)
         self.credits = CreditOperations(
             store, credit_settings or CreditSettings(), clock=clock, make_id=make_id
         )
@@ -133,18 +136,54 @@ class Operations:
         )
         self.spending = SpendingOperations(store.spend, store.keys, calendar=calendar, clock=clock)
         self.consent = ConsentOperations(store.people, clock=clock)
-        self.interactions = InteractionOperations(store)
-        self.audit = AuditOperations(store)
-        self.tokens = TokenOperations(store.access, clock=clock, random_bytes=random_bytes)
+        self._add_sign_ins(store.access, random_bytes, address=address)
         self.sessions = SessionOperations(store, clock=clock, ended=handles.session_ended)
+        self._add_readers()
         self.channels = ChannelOperations(store, handles, clock=clock)
         self._hold = self.channels.hold_of
         self.deadletters = DeadLetterOperations(store, clock=clock, wake=wake, hold=self._hold)
         self.models = ModelOperations(handles)
         self.gateway = GatewayOperations(handles)
+        self.live = LiveOperations(store, handles)
+        self.home = HomeOperations(home)
+        self.overview = OverviewOperations(
+            store, handles, calendar=calendar, clock=clock, day_cap_usd=day_cap_usd
+        )
+        self.replays = ReplayOperations(store, handles.replay)
         self.ids = IdOperations(store, others=self._names())
+
+    def _add_readers(self) -> None:
+        """Add the parts that only look at what the store holds, and those that rate it."""
+        store = self._store
+        self.interactions = InteractionOperations(store)
+        self.messages = MessageOperations(store)
+        self.conversations = ConversationOperations(store, self.sessions, clock=self._clock)
+        self.audit = AuditOperations(store)
         self.graphs = GraphOperations()
-        self.ratings = RatingOperations(store.transcripts, store.ids, clock=clock)
+        self.ratings = RatingOperations(store.transcripts, store.ids, clock=self._clock)
+
+    def _forgetting(
+        self, facts: PeoplesFacts, handles: RuntimeHandles, forget_files: Forget | None
+    ) -> Forget:
+        """Return what drops everything that is kept of a person beside the store."""
+
+        async def forget(person_id: str) -> None:
+            handles.person_erased(person_id)
+            await facts.changed(person_id)
+            await self.search.erased(person_id)
+            if forget_files is not None:
+                await forget_files(person_id)
+
+        return forget
+
+    def _add_sign_ins(
+        self, access: AccessStore, random_bytes: RandomBytes, *, address: str
+    ) -> None:
+        clock = self._clock
+        self.tokens = TokenOperations(access, clock=clock, random_bytes=random_bytes)
+        self.invitations = InvitationOperations(
+            access, clock=clock, random_bytes=random_bytes, address=address
+        )
 
     def _names(self) -> Mapping[str, ListAll]:
         """Return what lists the ids and names that no table has."""

@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, quote
 import msgspec
 
 from hermes.control.operations import Operations
-from hermes.ports.access import Role
+from hermes.ports.access import OperatorRole, Role
 
 Request = TypeVar("Request", bound=msgspec.Struct)
 Report = TypeVar("Report")
@@ -53,7 +53,7 @@ class Order(msgspec.Struct, Generic[Request, Report], frozen=True, kw_only=True)
     `least` is the lowest role that may give it. An order is audited if it `changes` something, or
     `shows` what people said or what is known of them. The audit row has the request fields
     `targets` and the report fields `result_targets`, both ids and nothing else, and the report
-    fields `result_models`, which are names of models, and `result_names`, which are names of secrets.
+    fields `result_models`, which are names of models or settings, and `result_names`, which are names of secrets.
 
     The fields that the path names are taken from it. All others are in the query of a GET or
     DELETE, and in the body of a POST, PUT or PATCH. A query at the end of `path` tells two orders
@@ -61,7 +61,7 @@ class Order(msgspec.Struct, Generic[Request, Report], frozen=True, kw_only=True)
     """
 
     name: str
-    least: Role
+    least: OperatorRole
     method: Method
     path: str
     request: type[Request]

@@ -34,8 +34,26 @@ def _agent_fields() -> dict[str, str]:
     }
 
 
+def _listed_fields() -> dict[str, str]:
+    """Return the fields of lists of messages, with and without what was said."""
+    told = {
+        "before": "continue the list here: the `next` of the page before",
+        "least_usd": "only turns that cost at least this many dollars",
+        "model": "only turns that this model answered",
+        "outcome": "only messages that ended so; `open` for those that have not ended",
+        "since": "only messages accepted at this time or later",
+        "until": "only messages accepted at this time or earlier",
+        "user": _ONLY_PERSON,
+    }
+    orders = ("messages.list", "messages.list_with_text")
+    return {f"{order}.{name}": text for order in orders for name, text in told.items()}
+
+
 # Keyed by field name or, if a name has several meanings, by `order.field`.
 FIELD_HELP: Final[Mapping[str, str]] = {
+    "access.invite.name": "the person's id in the web chat: small letters, digits, `.`, `_` and `-`",
+    "access.invite.role": "what they may do beside talking to agents: `person` is nothing more",
+    "access.invite.lifetime_s": "for how many seconds the invitation is valid; a week if omitted",
     "access_token": "the token that the issuer gave",
     "mcp.login.url": "the address of the MCP server that the tokens are for",
     "agents.add_remote.url": "the address of the agent, or of its agent card",
@@ -107,6 +125,13 @@ FIELD_HELP: Final[Mapping[str, str]] = {
     "user": _PERSON,
     "value": "the value of the fact",
     "when": "when the job runs, as described in [cron](cron.md): `every weekday at 9`",
+    "changed": "only settings that are not at their default",
+    "level": "the lowest level to show",
+    "part": "what the names of the settings contain",
+    "settings.set.key": "the name of the setting, such as `budgets.platform_day_usd`",
+    "settings.set.value": "the value as `hermes config set` takes it; the default if omitted",
+    "logs.read.message": "only lines about this message",
+    "span": "the time to look at: the last hour, day or month",
     "words": "whether to match whole words only",
     **_agent_fields(),
     "agents.change.version": "the newest version as you know it; another one is refused",
@@ -141,13 +166,19 @@ FIELD_HELP: Final[Mapping[str, str]] = {
     "deadletters.replay.id": "the reply's id, `o_...`, or its beginning or end",
     "deadletters.show.id": "the reply's id, `o_...`, or its beginning or end",
     "ids.find.kinds": "the kinds of ids, separated by commas: `message`, `refusal`, `call`, `person`, "
-    "`channel`, `job`, `letter`, `key`, `answer`, `session`, `token`, `approval`, `agent`, `model`",
+    "`channel`, `job`, `letter`, `key`, `answer`, `replay`, `session`, `token`, `approval`, `agent`, `model`",
     "ids.find.part": "what the ids begin or end with",
     "interactions.list.model": "only turns that this model answered",
     "interactions.list.user": _ONLY_PERSON,
     "keys.revoke.id": "the key's id, or its beginning or end",
     "memory.forget.key": "the key of the fact to forget",
     "memory.set.key": "the key of the fact, such as `diet`",
+    **_listed_fields(),
+    "messages.prompt.limit": "how many of its last messages to show, at most 200",
+    "sessions.graph.epoch": "which of its conversations, counted from 0; the one it is in if omitted",
+    "sessions.graph.limit": "how many messages at the end of each branch to show, at most 200",
+    "sessions.undo.count": "how many exchanges to take back, at most 100",
+    "sessions.transcript.before": "continue the transcript here: the `earlier` of the page before",
     "models.route.agent": "the agent that makes the call, which may have keys of its own",
     "models.route.model": "the model named in the call",
     "models.route.tier": "the tier of the person who makes the call",
@@ -156,6 +187,15 @@ FIELD_HELP: Final[Mapping[str, str]] = {
     "pairing.approve.platform": "the platform on which the person wrote",
     "pairing.deny.user": "the person who waits for approval, as `platform:user_id`",
     "pairing.revoke.user": "the person whose access to revoke, as `platform:user_id`",
+    "replays.list.before": "only replays before this one",
+    "replays.list.label": "only replays of this set",
+    "replays.list.message": "only replays of this message, by its id or a part of it",
+    "replays.run.label": "a name for the set that the replay belongs to",
+    "replays.run.live_tools": "whether tools run for real; otherwise they answer from the record",
+    "replays.run.max_usd": "after so many dollars no further model call is made",
+    "replays.run.message": "the message whose answer is made again, by its id or a part of it",
+    "replays.run.model": "the model that answers, as `provider:model`; the one that answered if empty",
+    "replays.run.system": "a system prompt in place of the agent's own",
     "search.find.agent": "only conversations with this agent",
     "search.find.text": "the words to search for",
     "search.find.user": _ONLY_PERSON,

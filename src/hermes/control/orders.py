@@ -5,12 +5,9 @@ the audit log keeps of it, and a line of help. Its request is the first required
 function, its report what the function returns.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from inspect import Parameter, signature
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Final, Required, TypedDict, Unpack, cast, overload
-
-import msgspec
+from typing import Final
 
 from hermes.control import (
     agents,
@@ -18,15 +15,22 @@ from hermes.control import (
     audit,
     channels,
     consent,
+    conversations,
     cron,
     deadletters,
     graph_access,
+    home,
     ids,
     interactions,
+    invitations,
     keys,
+    live,
     memory,
+    messages,
+    overview,
     pairing,
     ratings,
+    replays,
     runtime,
     secrets,
     sends,
@@ -38,133 +42,24 @@ from hermes.control import (
 )
 from hermes.control import credits as credit
 from hermes.control.operations import Operations
-from hermes.control.order import Actor, AnyOrder, Method, NoFields, Order, Report, Request
+from hermes.control.order import AnyOrder
+from hermes.control.order_table import OrderTable
 from hermes.control.search import SearchOperations
-from hermes.ports.access import Role
 from hermes.ports.ids import IDS_PATH
 
 _PERSON: Final = ("person_id",)
 _USER: Final = ("user.id",)
-# Parameters of functions that want to know who gives the order: which credential, in which role.
-_OF_ACTOR: Final[Mapping[str, Callable[[Actor], str]]] = {
-    "maker": lambda actor: actor.credential,
-    "role": lambda actor: actor.role,
-}
-_rows: list[AnyOrder] = []
-
-
-class _Audit(TypedDict, total=False):
-    """What the audit log keeps of an order; the fields of `Order` say more."""
-
-    changes: bool
-    shows: bool
-    targets: tuple[str, ...]
-    result_targets: tuple[str, ...]
-    result_models: tuple[str, ...]
-    result_names: tuple[str, ...]
-
-
-class _Row(_Audit, total=False):
-    """What a row has beside its name, its role and its function; one method has its path."""
-
-    get: str
-    post: str
-    put: str
-    patch: str
-    delete: str
-    summary: Required[str]
-
-
-def make_order(
-    name: str,
-    least: Role,
-    run: Callable[..., Awaitable[Any]],
-    *,
-    get: str = "",
-    post: str = "",
-    put: str = "",
-    patch: str = "",
-    delete: str = "",
-    summary: str,
-    **audited: Unpack[_Audit],
-) -> AnyOrder:
-    """Return the order that a method runs; raises `TypeError` if it could never be given."""
-    paths = {"GET": get, "POST": post, "PUT": put, "PATCH": patch, "DELETE": delete}
-    given = [(method, path) for method, path in paths.items() if path]
-    if len(given) != 1:
-        raise TypeError(f"{name} needs a path, of one method")
-    parameters = tuple(signature(run).parameters.values())[1:]
-    told = [one.name for one in parameters if one.name in _OF_ACTOR]
-    request = _request_of(name, parameters)
-    owner, _, method = run.__qualname__.rpartition(".")
-
-    def give(operations: Operations, asked: Any, actor: Actor) -> Awaitable[Any]:
-        part = operations.part(owner, wanted_by=name)
-        who = {name: _OF_ACTOR[name](actor) for name in told}
-        asks = () if request is NoFields else (asked,)
-        done: Awaitable[Any] = getattr(part, method)(*asks, **who)
-        return done
-
-    return Order(
-        name=name,
-        least=least,
-        method=cast("Method", given[0][0]),
-        path=given[0][1],
-        request=request,
-        report=signature(run).return_annotation,
-        run=give,
-        summary=summary,
-        **audited,
-    )
-
-
-def _request_of(name: str, parameters: Iterable[Parameter]) -> type[msgspec.Struct]:
-    """Return the type of the first required parameter; nobody could give a second one."""
-    required = [one for one in parameters if one.default is one.empty and one.name not in _OF_ACTOR]
-    if len(required) > 1:
-        raise TypeError(f"the function of {name} takes `{required[1].name}`, which no request has")
-    kind = required[0].annotation if required else NoFields
-    if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
-        raise TypeError(f"the request of {name} is {kind!r}, and not a struct")
-    return kind
-
-
-# Any: a function is a method of one of the parts of `Operations`.
-@overload
-def _row(
-    name: str,
-    least: Role,
-    run: Callable[[Any], Awaitable[Report]],
-    **row: Unpack[_Row],
-) -> Order[NoFields, Report]: ...
-@overload
-def _row(
-    name: str,
-    least: Role,
-    run: Callable[[Any, Request], Awaitable[Report]],
-    **row: Unpack[_Row],
-) -> Order[Request, Report]: ...
-@overload
-def _row(
-    name: str,
-    least: Role,
-    run: Callable[[Any, Request, str], Awaitable[Report]],
-    **row: Unpack[_Row],
-) -> Order[Request, Report]: ...
-def _row(
-    name: str, least: Role, run: Callable[..., Awaitable[Any]], **row: Unpack[_Row]
-) -> AnyOrder:
-    """Add a row to the table; one of its methods has its path."""
-    order = make_order(name, least, run, **row)
-    _rows.append(order)
-    return order
-
+_table = OrderTable()
+_row = _table.row
 
 # A table of three lines a row; the formatter would make it eight.
 # fmt: off
 GATEWAY_STATUS = _row(
     "gateway.status", "viewer", runtime.GatewayOperations.status, get="/control/status",
     summary="Show how the gateway is doing: channels, models, store, running turns.")
+GATEWAY_OVERVIEW = _row(
+    "gateway.overview", "viewer", overview.OverviewOperations.overview, get="/control/overview",
+    summary="Show what the gateway did lately, step by step, and what needs attention.")
 GATEWAY_RESTART = _row(
     "gateway.restart", "operator", runtime.GatewayOperations.restart, post="/control/restart",
     changes=True,
@@ -177,6 +72,17 @@ GATEWAY_ROTATE_KEYS = _row(
     "gateway.rotate_keys", "owner", runtime.GatewayOperations.rotate_keys,
     post="/control/keys/rotate-store", changes=True,
     summary="Give the store a new encryption key.")
+TURNS_LIST = _row(
+    "turns.list", "operator", live.LiveOperations.list, get="/control/turns",
+    summary="List the turns that run now, with what each does and took so far.")
+TURNS_WATCH = _row(
+    "turns.watch", "operator", live.LiveOperations.watch, get="/control/turns/{id}",
+    shows=True, targets=("id",),
+    summary="Show what a running turn has written so far.")
+TURNS_STOP = _row(
+    "turns.stop", "operator", live.LiveOperations.stop, post="/control/turns/{id}/stop",
+    changes=True, targets=("id",),
+    summary="Stop a turn; what it has written so far is kept.")
 MODELS_LIST = _row(
     "models.list", "viewer", runtime.ModelOperations.list, get="/control/models",
     summary="List the model services and whether they can be called now.")
@@ -271,6 +177,13 @@ MCP_LOGOUT = _row(
     "mcp.logout", "owner", runtime.GatewayOperations.mcp_logout, post="/control/mcp/logout",
     changes=True, targets=("server",),
     summary="Forget the tokens of an MCP server.")
+MESSAGES_LIST = _row(
+    "messages.list", "operator", messages.MessageOperations.list, get="/control/messages",
+    summary="List messages, the newest first, without what was said.")
+MESSAGES_LIST_TEXT = _row(
+    "messages.list_with_text", "operator", messages.MessageOperations.list_with_text,
+    get="/control/messages?text=true", shows=True, targets=("user",),
+    summary="List messages, the newest first, with the beginning of what was said.")
 MESSAGES_WHY = _row(
     "messages.why", "viewer", Operations.why, get="/control/why/{id:path}",
     summary="Explain what happened to a message, a refusal or a call, without what was said.")
@@ -278,6 +191,10 @@ MESSAGES_READ = _row(
     "messages.read", "operator", Operations.why_in_full, get="/control/why/{id:path}?text=true",
     shows=True, targets=("id",), result_targets=("id",),
     summary="Explain what happened to a message, with what was said.")
+MESSAGES_PROMPT = _row(
+    "messages.prompt", "operator", conversations.ConversationOperations.prompt,
+    get="/control/calls/{call}", shows=True, targets=("call",), result_targets=("person_id",),
+    summary="Show what one model call was sent, word for word, and what it answered.")
 IDS_FIND = _row(
     "ids.find", "owner", ids.IdOperations.find, get=IDS_PATH,
     summary="List ids that begin or end with a part, as shells complete them.")
@@ -289,6 +206,18 @@ ACCESS_LINK = _row(
     "access.link", "owner", runtime.GatewayOperations.link, post="/control/link",
     changes=True, targets=("revoke_others",),
     summary="Make a one-time sign-in link for the web chat.")
+ACCESS_INVITE = _row(
+    "access.invite", "owner", invitations.InvitationOperations.create, post="/control/invitations",
+    changes=True, result_targets=("invitation.id",),
+    summary="Invite a person into the web chat; the code and the link are shown only now.")
+ACCESS_INVITATIONS = _row(
+    "access.invitations", "owner", invitations.InvitationOperations.list,
+    get="/control/invitations",
+    summary="List the invitations to the web chat that nobody has used.")
+ACCESS_WITHDRAW = _row(
+    "access.withdraw", "owner", invitations.InvitationOperations.withdraw,
+    delete="/control/invitations/{id}", changes=True, targets=("id",), result_targets=("id",),
+    summary="Withdraw an invitation that nobody has used.")
 TOKENS_LIST = _row(
     "tokens.list", "owner", tokens.TokenOperations.list, get="/control/tokens",
     summary="List the tokens and the browsers that are signed in.")
@@ -514,6 +443,17 @@ GRAPHS_RATE = _row(
     "graphs.rate", "operator", ratings.RatingOperations.rate, post="/control/graphs/rate",
     changes=True, targets=("call", "rating"), result_targets=("call",),
     summary="Give an answer a thumb up or down, or take it back.")
+REPLAYS_RUN = _row(
+    "replays.run", "operator", replays.ReplayOperations.run, post="/control/replays",
+    changes=True, shows=True, targets=("message",), result_targets=("replay.message_id", "replay.id"),
+    summary="Make an answer again from what was frozen, with another model or prompt; nothing is sent.")
+REPLAYS_LIST = _row(
+    "replays.list", "operator", replays.ReplayOperations.list, get="/control/replays",
+    summary="List the replays that were made, the newest first.")
+REPLAYS_SHOW = _row(
+    "replays.show", "operator", replays.ReplayOperations.show, get="/control/replays/{id}",
+    shows=True, targets=("id",), result_targets=("replay.id",),
+    summary="Show a replay: both answers, what they took, and how they differ.")
 SEARCH_STATE = _row(
     "search.state", "viewer", SearchOperations.state, get="/control/search/index",
     summary="Show the size of the search index and how much it lacks.")
@@ -524,6 +464,18 @@ SEARCH_REBUILD = _row(
 SESSIONS_LIST = _row(
     "sessions.list", "operator", sessions.SessionOperations.list, get="/control/sessions",
     summary="List open sessions, the most recently used first.")
+SESSIONS_TRANSCRIPT = _row(
+    "sessions.transcript", "operator", conversations.ConversationOperations.transcript,
+    get="/control/sessions/transcript", shows=True, result_targets=("session", "person_id"),
+    summary="Show what was said in a session, the newest messages first.")
+SESSIONS_GRAPH = _row(
+    "sessions.graph", "operator", conversations.ConversationOperations.graph,
+    get="/control/sessions/graph", shows=True, result_targets=("session", "person_id"),
+    summary="Show a conversation as a graph: branches, edits, model calls and subagents.")
+SESSIONS_UNDO = _row(
+    "sessions.undo", "operator", conversations.ConversationOperations.undo,
+    post="/control/sessions/undo", changes=True, result_targets=("session", "person_id"),
+    summary="Take the last exchanges out of what models see of a session; the graph keeps them.")
 SESSIONS_END = _row(
     "sessions.end", "operator", sessions.SessionOperations.end, post="/control/sessions/end",
     changes=True, result_targets=("session.id", "session.person_id"),
@@ -563,12 +515,25 @@ DEADLETTERS_DROP = _row(
     "deadletters.drop", "operator", deadletters.DeadLetterOperations.drop,
     post="/control/deadletters/drop", changes=True, targets=("id",), result_targets=("letter.id",),
     summary="Give up one of these replies for good.")
+SETTINGS_LIST = _row(
+    "settings.list", "operator", home.HomeOperations.settings, get="/control/settings",
+    summary="List the settings that hold now, where each comes from, and what a change needs.")
+SETTINGS_SET = _row(
+    "settings.set", "owner", home.HomeOperations.set, post="/control/settings",
+    changes=True, result_models=("key",),
+    summary="Change a setting in config.yaml, if the whole configuration is right with it.")
+LOGS_READ = _row(
+    "logs.read", "operator", home.HomeOperations.logs, get="/control/logs",
+    summary="Show lines of the log of this process, the newest first.")
+DOCTOR_RUN = _row(
+    "doctor.run", "operator", home.HomeOperations.doctor, get="/control/doctor",
+    summary="Run the checks of `hermes doctor`; nothing is repaired.")
 AUDIT_LIST = _row(
     "audit.list", "operator", audit.AuditOperations.list, get="/control/audit",
     summary="List the orders that were given, the newest first.")
 # fmt: on
 
-ORDERS: Final[tuple[AnyOrder, ...]] = tuple(_rows)
+ORDERS: Final[tuple[AnyOrder, ...]] = tuple(_table.rows)
 # `tokens.create` has two paths: the first row is the one by this name.
 BY_NAME: Final[Mapping[str, AnyOrder]] = MappingProxyType(
     {order.name: order for order in reversed(ORDERS)}

@@ -9,10 +9,12 @@ from typing import TypeVar
 import msgspec
 import structlog
 
+from hermes.control.approvals import TellTool, tell_nobody
 from hermes.control.hooks import HooksReport
 from hermes.control.mcp import McpLogin, McpLogout
 from hermes.control.model_refresh import RefreshOrder, RefreshReport
 from hermes.control.models import ModelsReport, RouteReport
+from hermes.control.replays import RunReplay
 from hermes.control.sessions import Ended
 from hermes.control.status import ChannelStatus, StatusReport
 from hermes.control.store_keys import RotationOrder, RotationReport
@@ -33,6 +35,8 @@ Restart = Callable[[str], bool]
 Rotate = Callable[[str], Awaitable[RotationReport]]
 # Makes a platform's connection anew, with the credential that the configuration has now.
 Reconnect = Callable[[str], Awaitable[None]]
+# Ends the turn of a message, by whom; false if it has ended.
+StopTurn = Callable[[str, str], Awaitable[bool]]
 # Told which platforms are paused from now on.
 Pause = Callable[[frozenset[str]], None]
 _Handle = TypeVar("_Handle")
@@ -64,6 +68,7 @@ class RuntimeHandles(msgspec.Struct, frozen=True, kw_only=True):
     """What orders reach in a running gateway; what is None exists only while one runs.
 
     `home` describes the home channel of a platform, if it has one. `link` makes a sign-in link for the credential with an id.
+    `written` returns what a running turn has written so far; `stop_turn` ends a message's turn, by the name of who asks.
     """
 
     platforms: tuple[str, ...] = ()
@@ -74,12 +79,15 @@ class RuntimeHandles(msgspec.Struct, frozen=True, kw_only=True):
     pause: Pause = lambda _platforms: None
     session_ended: Ended = unheard
     wake_lane: Callable[[str], None] = lambda _lane: None
+    tell_tool: TellTool = tell_nobody
     person_erased: Callable[[str], None] = lambda _person_id: None
     default_model: Callable[[], str] = str
     swap: Swap | None = None
     restart: Restart | None = None
     rotate: Rotate | None = None
     reconnect: Reconnect | None = None
+    written: Callable[[str], str] = lambda _message_id: ""
+    stop_turn: StopTurn | None = None
     status: Callable[[], Awaitable[StatusReport]] | None = None
     reload: Callable[[], Awaitable[ReloadReport]] | None = None
     link: Callable[[SignInLinkOrder, str], Awaitable[SignInLink]] | None = None
@@ -91,6 +99,7 @@ class RuntimeHandles(msgspec.Struct, frozen=True, kw_only=True):
     mcp_reload: Callable[[], Awaitable[Diff]] | None = None
     mcp_login: Callable[[McpLogin], Awaitable[McpReport]] | None = None
     mcp_logout: Callable[[McpLogout], Awaitable[McpReport]] | None = None
+    replay: RunReplay | None = None
 
     @property
     def is_running(self) -> bool:

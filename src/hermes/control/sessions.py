@@ -79,7 +79,7 @@ class SessionOperations:
 
     async def end(self, order: SessionOrder) -> SessionReport:
         """End a session: the next message starts a new conversation; the old one stays readable."""
-        found = await self._find(order.session)
+        found = await self.find(order.session)
         line = self._line(found)
         if not await self._store.sessions.end(
             found.key, epoch=found.epoch, reason="ended", at=self._clock.now()
@@ -92,7 +92,8 @@ class SessionOperations:
         _log.info("session_ended", session=line.id, person_id=line.person_id, by=order.by)
         return SessionReport(session=line)
 
-    async def _find(self, name: str) -> OpenSession:
+    async def find(self, name: str) -> OpenSession:
+        """Return a session by its id or its whole key; raises `NotFound`."""
         sessions = self._store.open_sessions
         found = await sessions.get(name)
         if found is not None:

@@ -15,7 +15,14 @@ import structlog
 
 from hermes.errors import BadRequest, NotFound, Unauthenticated
 from hermes.message.short_ids import find_short
-from hermes.ports.access import ROLES, AccessStore, Credential, Role, credential_id
+from hermes.ports.access import (
+    OPERATOR_ROLES,
+    AccessStore,
+    Credential,
+    OperatorRole,
+    Role,
+    credential_id,
+)
 from hermes.ports.clock import Clock
 from hermes.ports.request_numbers import Quantity
 
@@ -36,7 +43,7 @@ class NewToken(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     One that `may_delegate` gives tasks to agents by commands in its messages.
     """
 
-    role: Role
+    role: OperatorRole
     name: str = ""
     lifetime_s: Quantity | None = None
     may_delegate: bool = False
@@ -64,7 +71,10 @@ class MadeToken(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BrowserLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A browser that is signed in; `made_by` is the token or session it came from, if any."""
+    """A browser that is signed in; `made_by` is the token or session it came from, if any.
+
+    `user` is as whom it writes in the web chat; empty if it has no conversations there.
+    """
 
     id: str
     browser: str
@@ -74,6 +84,7 @@ class BrowserLine(msgspec.Struct, frozen=True, kw_only=True):
     expires_at: float | None = None
     seen_at: float | None = None
     made_by: str = ""
+    user: str = ""
 
 
 class TokensReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -259,6 +270,7 @@ def _session(session: Credential, now: float) -> BrowserLine:
         expires_at=session.expires_at,
         seen_at=session.seen_at,
         made_by=session.token,
+        user=session.user,
     )
 
 
@@ -278,8 +290,9 @@ def _check(new: NewToken) -> None:
         )
     if new.may_delegate and new.role == "viewer":
         raise BadRequest("A viewer's token sends no messages, so it cannot delegate.")
-    if new.role not in ROLES:
-        raise BadRequest(f"{new.role!r} is no role: expected one of {', '.join(ROLES)}.")
+    if new.role not in OPERATOR_ROLES:
+        roles = ", ".join(OPERATOR_ROLES)
+        raise BadRequest(f"{new.role!r} is no role of a token: expected one of {roles}.")
 
 
 def _find(known: Sequence[Credential], name: str) -> Credential:

@@ -185,6 +185,7 @@ class UserOperations:
             )
         # Also if they are erased already: an erasure may have been cut off before its files were removed.
         await self._forget(person_id)
+        await self._store.people.hide_erased(at=self._clock.now())
         changed = before.state != "erased"
         report = await self._done(order.user, person_id, "erased", changed=changed, by=order.by)
         # The channels are forgotten by now; the report still says which they were.

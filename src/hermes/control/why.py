@@ -18,6 +18,7 @@ from hermes.control.why_answer import (
     is_pulled,
     no_hold,
     refusal_answer,
+    sent_answer,
     waiting_for,
 )
 from hermes.control.why_call import (
@@ -30,50 +31,43 @@ from hermes.control.why_call import (
     story_of,
     whose_key,
 )
-from hermes.control.why_delivery import DeliveryTry, attempts_of, send_lines, tries_of
+from hermes.control.why_delivery import DeliveryTry, attempts_of, tries_of
+from hermes.control.why_lines import (
+    WhyLine,
+    WhyStepText,
+    lines_of,
+    lines_of_send,
+    seconds,
+    step_texts,
+)
 from hermes.control.why_pictures import WhyPictures, pictures_of
 from hermes.control.why_tools import (
     WhyResult,
     WhyTools,
     recalled_lines,
-    step_data,
     tools_given,
     whole_results,
 )
 from hermes.errors import NotFound
 from hermes.message.outcome import DeliveryState, MessageState, Outcome
+from hermes.message.parts import text_of
 from hermes.message.reply import Usage
-from hermes.ports.approvals import DENIED_APPROVAL, WAITS_FOR_APPROVAL
-from hermes.ports.ids import whole_id
+from hermes.ports.ids import IdKind, whole_id
 from hermes.ports.inbox import RefusedMessage
 from hermes.ports.outbox import DeliveryRecord
-from hermes.ports.steps import PaidBy, Step, TimelineEvent
+from hermes.ports.steps import PaidBy, TimelineEvent
 from hermes.ports.store import Store
 from hermes.ports.timeline import Timeline
 from hermes.ports.turns import COMPACTED_HISTORY, MessageRecord
 
 _ROUTED = "routed"
-_APPROVAL_EVENTS = {
-    WAITS_FOR_APPROVAL: "waited for approval",
-    DENIED_APPROVAL: "denied approval",
-}
+_KINDS: tuple[IdKind, ...] = ("message", "refusal", "delivery", "call")
 
 
 class WhyAsk(msgspec.Struct, frozen=True, kw_only=True):
-    """A message, a refusal or a call of `/v1`, by its id or its sender's id for it."""
+    """A message, a refusal, a delivery or a call of `/v1`, by its id or its sender's id for it."""
 
     id: str
-
-
-class WhyLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One thing that happened; `after_s` counts from acceptance, `took_s` until the next line."""
-
-    at: float
-    after_s: float
-    what: str
-    took_s: float | None = None
-    # Any: each kind of event has its own fields; they are only ever printed.
-    data: dict[str, Any] = {}
 
 
 class WhyDelivery(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -150,10 +144,11 @@ class WhyText(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     reply: str | None
     recalled: tuple[str, ...] = ()
     results: tuple[WhyResult, ...] = ()
+    steps: tuple[WhyStepText, ...] = ()
 
 
 class WhyReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The whole story of one message, refusal or call; `answer` is the short one.
+    """The whole story of one message, refusal, delivery or call; `answer` is the short one.
 
     `deployment` names the key or address that answered, if the provider has several. `usage` is what
     the person's answer took, `platform_usage` what the platform paid beside it. `branch` is what the
@@ -161,7 +156,7 @@ class WhyReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """
 
     asked: str
-    kind: Literal["message", "refusal", "call"]
+    kind: Literal["message", "refusal", "delivery", "call"]
     id: str
     answer: str
     platform: str
@@ -211,20 +206,20 @@ async def explain(
     hold: Hold = no_hold,
     lists_ids: bool = False,
 ) -> WhyReport:
-    """Return the story of a message by its id or its sender's id for it, of a refusal or a call.
+    """Return the story of a message by its id or its sender's id for it, of a refusal, delivery or call.
 
     `hold` says how the channels of a running gateway stand. Where a part of an id fits several, the
     error names them only if it `lists_ids`: viewers cannot list messages.
     """
     timeline = await store.timeline(name) or await store.timeline(call_id_of(name))
     if timeline is None:
-        whole = await whole_id(store.ids, name, "message", "refusal", "call", is_listed=lists_ids)
+        whole = await whole_id(store.ids, name, *_KINDS, is_listed=lists_ids)
         timeline = None if whole is None else await store.timeline(whole)
         name = whole or name
     if timeline is None:
         raise NotFound(
             f"No message is known as {name!r}. Expected a message id (m_...), a refusal id (r_...), "
-            "the id of a call of /v1 (v_..., resp_v_..., chatcmpl-v_..., cmpl-v_..., msg_v_...), at "
+            "a delivery id (o_..., as `hermes send` prints it), the id of a call of /v1 (v_..., resp_v_..., chatcmpl-v_..., cmpl-v_..., msg_v_...), at "
             "least four letters of the beginning or end of one, or the sender's own id of a message. "
             "Finished messages "
             "and calls are kept for store.retention_days, refusals up to inbox.refusals_kept; input "
@@ -239,13 +234,13 @@ async def explain(
             asked=name,
             now=now,
             show=include_text,
-            holds={
-                name: await hold(name)
-                for name in {row.target.platform for row in timeline.deliveries}
-            },
+            holds=await _holds(timeline, hold),
         )
     if timeline.refusal is not None:
         return _of_refusal(timeline.refusal, asked=name, include_text=include_text)
+    if timeline.deliveries:
+        holds = await _holds(timeline, hold)
+        return _of_send(timeline, asked=name, now=now, show=include_text, holds=holds)
     call = next((event for event in timeline.events if event.kind == CALL), None)
     if call is not None:
         return await _of_call(store, call, asked=name, now=now)
@@ -282,7 +277,7 @@ async def _of_message(
         lane=message.lane,
         accepted_at=message.received_at,
         done_at=message.done_at,
-        duration_s=_seconds(ended - message.received_at),
+        duration_s=seconds(ended - message.received_at),
         state=message.state,
         outcome=message.outcome,
         waiting_for=waiting,
@@ -303,7 +298,7 @@ async def _of_message(
         branch_usage=top.whole if below else Usage(),
         credits=_credits(timeline),
         deliveries=tuple(_delivery(row, now=now, holds=holds) for row in timeline.deliveries),
-        lines=_lines(message, timeline),
+        lines=lines_of(message, timeline),
         interaction=timeline.interaction,
         refusal=_refusal(timeline.refusal) if timeline.refusal else None,
         text=await _text(store, timeline) if show else None,
@@ -324,6 +319,29 @@ def _of_refusal(refusal: RefusedMessage, *, asked: str, include_text: bool) -> W
     )
 
 
+async def _holds(timeline: Timeline, hold: Hold) -> Holds:
+    platforms = {row.target.platform for row in timeline.deliveries}
+    return {name: await hold(name) for name in platforms}
+
+
+def _of_send(timeline: Timeline, *, asked: str, now: float, show: bool, holds: Holds) -> WhyReport:
+    """Return the story of what an operator or a job has sent, in answer to no message."""
+    row = timeline.deliveries[0]
+    return WhyReport(
+        asked=asked,
+        kind="delivery",
+        id=row.id,
+        answer=sent_answer(timeline, now=now, holds=holds),
+        platform=row.target.platform,
+        person_id=row.person_id or None,
+        accepted_at=row.created_at,
+        done_at=row.ended_at,
+        deliveries=tuple(_delivery(one, now=now, holds=holds) for one in timeline.deliveries),
+        lines=lines_of_send(row),
+        text=WhyText(message=None, reply=text_of(row.parts or ())) if show else None,
+    )
+
+
 async def _of_call(store: Store, call: TimelineEvent, *, asked: str, now: float) -> WhyReport:
     story = story_of(call)
     key = whose_key(story, await store.keys.list()) if story else None
@@ -337,7 +355,7 @@ async def _of_call(store: Store, call: TimelineEvent, *, asked: str, now: float)
         platform="v1",
         accepted_at=call.at,
         done_at=call.at + took,
-        duration_s=_seconds(took),
+        duration_s=seconds(took),
         attempts=len(story.attempts) if story else 0,
         route=_call_route(story) if story else None,
         model=story.model if story else None,
@@ -383,6 +401,7 @@ async def _text(store: Store, timeline: Timeline) -> WhyText:
         reply=timeline.result.text if timeline.result else None,
         recalled=await recalled_lines(store, timeline),
         results=whole_results(timeline.steps),
+        steps=step_texts(timeline.steps),
     )
 
 
@@ -451,46 +470,3 @@ def _delivery(row: DeliveryRecord, *, now: float, holds: Holds) -> WhyDelivery:
         platform_message_id=row.platform_message_id,
         tries=tries_of(row),
     )
-
-
-def _lines(message: MessageRecord, timeline: Timeline) -> tuple[WhyLine, ...]:
-    start = message.received_at
-    told: list[tuple[float, str, dict[str, Any]]] = []
-    if not any(event.kind == "accepted" for event in timeline.events):
-        told.append((start, "accepted", {"platform": message.platform}))
-    told += [(event.at, _event_name(event), event.data) for event in timeline.events]
-    told += [
-        (step.at, _step_name(step), step_data(step, message.id))
-        for step in timeline.steps
-        if step.at and step.kind != "output"
-    ]
-    told += [line for row in timeline.deliveries for line in send_lines(row)]
-    has_ended = any(event.kind == "ended" for event in timeline.events)
-    if message.done_at is not None and not has_ended:
-        told.append((message.done_at, str(message.outcome or "done"), {}))
-    told.sort(key=lambda line: line[0])
-    ends: list[float | None] = [at for at, _, _ in told[1:]]
-    return tuple(
-        WhyLine(
-            at=at,
-            after_s=_seconds(at - start),
-            what=what,
-            took_s=None if end is None else _seconds(end - at),
-            data=data,
-        )
-        for (at, what, data), end in zip(told, [*ends, None], strict=True)
-    )
-
-
-def _event_name(event: TimelineEvent) -> str:
-    words = _APPROVAL_EVENTS.get(event.kind)
-    return event.kind if words is None else f"{words} {event.data.get('approval', '')}".strip()
-
-
-def _step_name(step: Step) -> str:
-    return f"{step.kind} {step.name}".strip()
-
-
-def _seconds(value: float) -> float:
-    """Rounded to milliseconds; a clock that was set back shows as no time, not as negative."""
-    return round(max(0.0, value), 3)

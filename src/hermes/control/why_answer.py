@@ -8,10 +8,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from types import MappingProxyType
 
-from hermes.control.why_delivery import attempts_of, is_held, is_repeat, last_reason
+from hermes.control.why_delivery import attempts_of, is_held, last_reason
 from hermes.message.outcome import DeliveryState, MessageState, Outcome
 from hermes.ports.inbox import RefusedMessage
-from hermes.ports.outbox import DeliveryRecord
+from hermes.ports.outbox import DeliveryRecord, is_repeat
 from hermes.ports.store import Store
 from hermes.ports.timeline import Timeline
 from hermes.ports.turns import WAITS_FOR_PLACE, MessageRecord
@@ -77,6 +77,13 @@ def refusal_answer(refusal: RefusedMessage) -> str:
     if refusal.message_id:
         return f"{text}; the message under that id is {refusal.message_id}."
     return f"{text} and nothing was charged."
+
+
+def sent_answer(timeline: Timeline, *, now: float, holds: Holds = NO_HOLDS) -> str:
+    """Return one sentence about what was sent in answer to no message."""
+    told = _outgoing(timeline, now=now, holds=holds, what="the message")
+    when = clock_time(timeline.deliveries[0].created_at)
+    return f"Sent in answer to no message, written at {when}; {'; '.join(told)}."
 
 
 async def waiting_for(
@@ -149,7 +156,7 @@ def delivered_how(row: DeliveryRecord, *, now: float, holds: Holds = NO_HOLDS) -
 
 def _sent(row: DeliveryRecord, tried: int) -> str:
     sent = "sent" if tried <= 1 else f"sent after {_times(tried)}"
-    if is_repeat(row):
+    if is_repeat(row.story):
         return f"{sent}, marked as possibly a repeat because an earlier send may have arrived"
     return sent
 
@@ -204,7 +211,9 @@ def _money(timeline: Timeline) -> str:
     return f"{_credits(captured)} captured" if captured else "nothing was charged"
 
 
-def _outgoing(timeline: Timeline, *, now: float, holds: Holds) -> list[str]:
+def _outgoing(
+    timeline: Timeline, *, now: float, holds: Holds, what: str = "the reply"
+) -> list[str]:
     if not timeline.deliveries:
         return ["no reply was sent"]
     told = []
@@ -214,7 +223,7 @@ def _outgoing(timeline: Timeline, *, now: float, holds: Holds) -> list[str]:
             how = how.removeprefix("sent").lstrip(" ,")
             told.append(f"delivered to {row.target.platform}" + (f" ({how})" if how else ""))
         else:
-            told.append(f"the reply to {row.target.platform} is {how}")
+            told.append(f"{what} to {row.target.platform} is {how}")
     return list(dict.fromkeys(told))
 
 

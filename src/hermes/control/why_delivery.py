@@ -102,11 +102,6 @@ def last_reason(row: DeliveryRecord) -> str:
     return next((note.why for note in reversed(row.story) if note.why), "")
 
 
-def is_repeat(row: DeliveryRecord) -> bool:
-    """Return whether it was sent once more although it may have arrived."""
-    return any(note.then == "repeated" for note in row.story)
-
-
 def hold_of(status: ChannelStatus | None, *, paused_at: float | None = None) -> str | None:
     """Say what keeps the replies of a platform from being sent now, if anything does."""
     if status is None:

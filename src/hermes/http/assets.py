@@ -16,7 +16,7 @@ from hermes.ports.channel import HttpResponse
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-    "img-src 'self' data:; base-uri 'none'; frame-ancestors 'none'; form-action 'self'"
+    "img-src 'self' data:; manifest-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'"
 )
 _PAGE_HEADERS = {
     "content-security-policy": POLICY,
@@ -30,6 +30,7 @@ _TYPES = {
     "html": "text/html; charset=utf-8",
     "js": "text/javascript; charset=utf-8",
     "svg": "image/svg+xml",
+    "webmanifest": "application/manifest+json",
 }
 
 

@@ -46,6 +46,7 @@ class Origins:
         trusted_proxies: Iterable[str] = LOOPBACK,
     ) -> None:
         parts = urlsplit(public_url or "")
+        self._public_url = (public_url or "").rstrip("/")
         self._loopback = is_loopback(bound_host)
         self._public_name = host_name(parts.netloc.rpartition("@")[2])
         self._public_origin = _origin_of(parts.scheme, parts.netloc) if parts.netloc else None
@@ -77,6 +78,11 @@ class Origins:
             return all(one.strip().lower() == "https" for one in said.split(","))
         name = host_name(headers.get("host", ""))
         return self._public_is_https and name == self._public_name
+
+    def home(self, headers: Mapping[str, str], *, is_secure: bool) -> str:
+        """Return the address of this server as the browser knows it, without a slash at its end."""
+        scheme = "https" if is_secure else "http"
+        return self._public_url or f"{scheme}://{headers.get('host', '')}"
 
     def _is_trusted(self, peer: str | None) -> bool:
         try:

@@ -41,11 +41,15 @@ async def is_still_known(gateway_api: GatewayApi, headers: Mapping[str, str]) ->
 
 
 class ToolView(msgspec.Struct, frozen=True):
-    """One tool call as callers see it; `arguments` is the JSON text that the model wrote."""
+    """One tool call as callers see it; `arguments` is the JSON text that the model wrote.
+
+    `result` is the beginning of what the tool returned.
+    """
 
     name: str
     arguments: str
     failed: bool
+    result: str | UnsetType = UNSET
 
 
 class TurnView(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,7 +58,8 @@ class TurnView(msgspec.Struct, frozen=True, kw_only=True):
     A `cost_usd` of None is unknown, which is not free. `platform_cost_usd` is what the platform paid
     beside it, `stop_reason` why the model did not end its answer by itself. `waits` says what the
     `approval` is about; `denied` names the approval that this message has denied. A
-    failed turn whose reply is `partial` has given a part of an answer. `files` are those of the reply.
+    failed turn whose reply is `partial` has given a part of an answer. `files` are those of the reply,
+    `thoughts` what the model thought before it.
     """
 
     id: str
@@ -78,6 +83,7 @@ class TurnView(msgspec.Struct, frozen=True, kw_only=True):
     platform_cost_usd: float | UnsetType | None = UNSET
     partial: bool | UnsetType = UNSET
     files: tuple[FileView, ...] | UnsetType = UNSET
+    thoughts: str | UnsetType = UNSET
 
 
 class Ticket(msgspec.Struct, frozen=True, kw_only=True):
@@ -197,6 +203,7 @@ def _view(
         stop_reason=known.stop_reason or UNSET,
         partial=known.is_partial or UNSET,
         files=file_views(known.files) or UNSET,
+        thoughts=known.thoughts or UNSET,
         platform_cost_usd=_cost_of(beside) if (beside := known.platform_usage) != _NONE else UNSET,
     )
 
@@ -206,4 +213,4 @@ def _cost_of(usage: Usage) -> float | None:
 
 
 def _tool_view(tool: ToolUse) -> ToolView:
-    return ToolView(tool.name, tool.arguments, tool.failed)
+    return ToolView(tool.name, tool.arguments, tool.failed, tool.result or UNSET)

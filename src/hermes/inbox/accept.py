@@ -180,7 +180,7 @@ class Inbox:
         said = event
         if written is not None and busy is not None and not control:
             said = _without_command(event, written, is_queued=busy is BusyPolicy.QUEUE)
-        return await self._put(
+        accepted = await self._put(
             sent,
             said,
             lane=control_lane(lane) if control else lane,
@@ -193,6 +193,7 @@ class Inbox:
             room=await self._claim(event, is_command=control and not is_stranger),
             press=None if press is None else press.press,
         )
+        return msgspec.structs.replace(accepted, is_stranger=True) if is_stranger else accepted
 
     async def _heard(self, event: MessageEvent) -> GroupVerdict:
         """Return what happens to a message in its group; raises `Skipped` if it is ignored."""

@@ -21,10 +21,10 @@ from hermes.ports.offers import Offer
 from hermes.ports.store import Store
 from hermes.sessions.commands import CommandBook
 from hermes.texts.say import words
-from hermes.tools.approvers import check_approver
+from hermes.tools.approvers import ELSEWHERE, check_approver
 
 _APPROVAL = "a_"
-_GONE = words("These buttons are not good any more. Please write instead.")
+_GONE = words("These buttons no longer work. Please write instead.")
 _LATE = words("That came too late: the time for an answer is over.")
 _AGAIN = words("That was answered already.")
 _OTHERS = words("Only the person who was asked may press this.")
@@ -110,7 +110,7 @@ class Presses:
         return self._ended(offer, asked)
 
     def _forbidden(self, asked: Approval, who: str) -> str | None:
-        if not asked.id.startswith(_APPROVAL):
+        if not asked.id.startswith(_APPROVAL) and asked.chat_type != ELSEWHERE:
             return None
         try:
             check_approver(asked, who, settings=self._approvals)

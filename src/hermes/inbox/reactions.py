@@ -1,6 +1,7 @@
 """Reads a reaction to a message of the bot: a thumb is feedback on an answer, or answers an approval.
 
-Every other reaction is passed over without a trace: people react to much.
+Every other reaction is passed over without a trace: people react to much. One that comes before it is known
+that its message was posted, as after a crash, is kept until then.
 """
 
 from collections.abc import Awaitable, Callable
@@ -18,6 +19,8 @@ from hermes.ports.offers import PostedDelivery
 from hermes.ports.store import Store
 from hermes.tools.approvers import check_approver
 
+# Reactions that may wait for their messages at once.
+_MOST_EARLY = 1_000
 _WORDS: dict[Thumb, str] = {"up": "/approve", "down": "/deny"}
 
 
@@ -46,15 +49,27 @@ class Reactions:
         posted = await self._store.offers.posted(
             source.platform, source.chat_id, reaction.message_id
         )
-        if posted is None:
-            raise Skipped("a reaction to what is no message of mine means nothing")
         if not (await self._admission(event)).is_in:
             raise Skipped("a reaction of somebody who is not let in means nothing")
+        if posted is None:
+            posted = await self._later(event, reaction)
         says = await self._decision(event, posted, thumb)
         if says is None and posted.purpose != "reply":
             raise Skipped("a reaction to what is no answer means nothing")
         parts = () if says is None or reaction.is_removed else (TextPart(says),)
         return msgspec.structs.replace(event, parts=parts, addressed=True)
+
+    async def _later(self, event: MessageEvent, reaction: Reaction) -> PostedDelivery:
+        """Keep a reaction that came before its message is known; return the message if it is by now."""
+        offers, source = self._store.offers, event.source
+        now = self._clock.now()
+        kept = await offers.keep_reaction(event, reaction.message_id, at=now, most=_MOST_EARLY)
+        if kept == "kept":
+            raise Skipped("a reaction that came early is kept until its message is known")
+        posted = await offers.posted(source.platform, source.chat_id, reaction.message_id)
+        if posted is None:
+            raise Skipped("a reaction to what is no message of mine means nothing")
+        return posted
 
     async def _decision(
         self, event: MessageEvent, posted: PostedDelivery, thumb: Thumb

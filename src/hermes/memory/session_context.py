@@ -15,7 +15,6 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from hermes.memory.sanitiser import clean_value
-from hermes.message.channel_name import platform_of
 from hermes.message.reply_tags import NO_REPLY
 from hermes.message.source import Source
 
@@ -25,8 +24,6 @@ _NONE = "none"
 _QUARTER_S = 900
 # Programs write here: they know themselves where they are.
 _OF_PROGRAMS = frozenset({"rest", "v1", "a2a"})
-# On these platforms a model needs the id to mention somebody: it is never hashed.
-_PERSONAL = frozenset({"whatsapp", "signal", "sms", "telegram", "bluebubbles"})
 _OWN = "web"
 _HASH_CHARS = 12
 _ODD = re.compile(r"[^\w.@+:#/-]+")
@@ -45,10 +42,14 @@ _KINDS = {"dm": "a direct chat", "group": "a group", "channel": "a channel", "th
 
 
 class SessionContext(msgspec.Struct, frozen=True):
-    """The connected platforms, each with its home channel if it has one, and the day."""
+    """The connected platforms, each with its home channel if it has one, and the day.
+
+    On the channels of `personal_ids` the ids of people and chats say who somebody is.
+    """
 
     platforms: tuple[tuple[str, str | None], ...] = ()
     today: str = ""
+    personal_ids: frozenset[str] = frozenset()
 
 
 def told_day(at: float, zone: ZoneInfo) -> str:
@@ -74,11 +75,14 @@ def place_block(source: Source, around: SessionContext, *, is_shared: bool) -> t
     """
     if is_of_program(source) or _is_alone(source, around):
         return ()
-    lines = [_HEADER, f"- platform: {source.platform}", f"- chat: {_chat(source)}"]
+    is_personal = source.platform in around.personal_ids
+    lines = [_HEADER, f"- platform: {source.platform}"]
+    lines.append(f"- chat: {_chat(source, is_personal=is_personal)}")
     topic = clean_value(source.chat_topic or "").text
     if topic:
         lines.append(f"- topic: {topic}")
-    lines.append(f"- with: {_EVERYBODY if is_shared else _person(source)}")
+    person = _EVERYBODY if is_shared else _person(source, is_personal=is_personal)
+    lines.append(f"- with: {person}")
     moving = _moving(around).items()
     lines += [_line(key, value) for key, value in moving if value != _NONE]
     return ("\n".join(lines),)
@@ -126,9 +130,9 @@ def is_place(block: str) -> bool:
     return block.startswith(_HEADER)
 
 
-def shown_id(platform: str, name: str) -> str:
+def shown_id(name: str, *, is_personal: bool) -> str:
     """Return an id as a model sees it: 12 hex digits of its SHA-256 if it is personal."""
-    if platform_of(platform) in _PERSONAL:
+    if is_personal:
         return hashlib.sha256(name.encode()).hexdigest()[:_HASH_CHARS]
     return _ODD.sub("?", name)[:_LONGEST_ID]
 
@@ -143,7 +147,9 @@ def _moving(around: SessionContext) -> dict[str, str]:
     """Return what can change around a session while it lasts; cached between turns."""
     platforms = sorted(around.platforms)
     homes = [
-        f"{name} ({shown_id(name, home.partition(':')[0])})" for name, home in platforms if home
+        f"{name} ({shown_id(home.partition(':')[0], is_personal=name in around.personal_ids)})"
+        for name, home in platforms
+        if home
     ]
     return {
         "connected platforms": ", ".join(name for name, _ in platforms) or _NONE,
@@ -166,14 +172,14 @@ def _read(text: str) -> dict[str, str]:
     return found
 
 
-def _chat(source: Source) -> str:
+def _chat(source: Source, *, is_personal: bool) -> str:
     kind = _KINDS["thread" if source.thread_id is not None else source.chat_type]
     name = clean_value(source.chat_name or "").text
     named = f"{kind}, {name}" if name else kind
-    return f"{named} (id {shown_id(source.platform, source.chat_id)})"
+    return f"{named} (id {shown_id(source.chat_id, is_personal=is_personal)})"
 
 
-def _person(source: Source) -> str:
+def _person(source: Source, *, is_personal: bool) -> str:
     name = clean_value(source.user_name or "").text
-    shown = shown_id(source.platform, source.user_id)
+    shown = shown_id(source.user_id, is_personal=is_personal)
     return f"{name} (id {shown})" if name else f"id {shown}"

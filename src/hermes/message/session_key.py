@@ -7,6 +7,8 @@ a thread itself and its people have a session each. A subagent's lane is the par
 the parent turn's id.
 """
 
+import re
+
 import msgspec
 
 _CODES = (("%", "%25"), (":", "%3A"), ("/", "%2F"), ("#", "%23"))
@@ -16,6 +18,10 @@ _OF_A_THREADS_PERSON = 7
 _CONTROL = "#control"
 _BACKGROUND = ".background"
 _TASK = ".task"
+# What stands for an id of somebody who was erased: this, and so many digits of a keyed hash.
+HIDDEN = "erased-"
+HIDDEN_DIGITS = 24
+_HIDDEN_ID = re.compile(rf"{HIDDEN}[0-9a-f]{{{HIDDEN_DIGITS}}}")
 
 
 def escape(part: str) -> str:
@@ -35,6 +41,16 @@ def unescape(part: str) -> str:
     for char, code in reversed(_CODES):
         part = part.replace(code, char)
     return part
+
+
+def is_hidden_id(name: str) -> bool:
+    """Return whether an id stands for one of somebody who was erased."""
+    return _HIDDEN_ID.fullmatch(name) is not None
+
+
+def names_nobody(lane: str) -> bool:
+    """Return whether a session was that of somebody who was erased, and has another name since."""
+    return any(is_hidden_id(piece) for piece in re.split("[:/#]", lane))
 
 
 class SessionKey(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,13 +5,21 @@ So prose and code may mention the tag. The stream filter holds back only what ma
 text without a `<` passes unchanged.
 """
 
+from collections.abc import Iterable
 from typing import Final
 
-from hermes.message.parts import ChoicesPart, Part, TextPart, choices_of, text_of
+from hermes.message.parts import ChoicesPart, Part, ReasoningPart, TextPart, choices_of, text_of
 
 _NAMES: Final = ("think", "thinking")
 _OPENINGS: Final = tuple(f"<{name}>" for name in _NAMES)
 _SIGN: Final = "<think"
+
+
+def thoughts_in(parts: Iterable[Part]) -> str:
+    """Return what a model thought apart from its text, as far as it can be read."""
+    # A list: nearly no answer has any.
+    found = [part.text for part in parts if isinstance(part, ReasoningPart) and part.text]
+    return "\n\n".join(found)
 
 
 class ThoughtFilter:

@@ -28,6 +28,7 @@ from hermes.ports.sends import (
     SendStore,
 )
 from hermes.ports.store import Store
+from hermes.similar_words import did_you_mean
 
 _ACCOUNT = "default"
 _MIRRORS = 10
@@ -100,9 +101,9 @@ class OutboxCourier:
                 raise NotFound("there is no chat that this comes from; name another target")
             return _place("origin", origin, reach="own", sessions=await search.sessions(origin))
         if wanted.platform not in self._platforms.names:
-            raise await self._unknown(
-                wanted, person_id, f"there is no platform {wanted.platform!r} here"
-            )
+            guess = did_you_mean(wanted.platform, self._platforms.names)
+            told = f"there is no platform {wanted.platform!r} here{guess}"
+            raise await self._unknown(wanted, person_id, told)
         if wanted.kind == "home":
             return await self._home(wanted, search, origin=origin)
         return await self._chat(wanted, search, origin=origin)

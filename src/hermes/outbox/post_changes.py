@@ -4,6 +4,8 @@ What is to be changed follows from the store, so nothing is lost with the proces
 made twice. Beside the path of the reply: nothing waits for it.
 """
 
+from typing import Protocol
+
 import msgspec
 import structlog
 
@@ -13,7 +15,7 @@ from hermes.outbox.channel_calls import ChannelCalls
 from hermes.outbox.chunk_sends import repeated
 from hermes.outbox.rates import RateGate
 from hermes.ports.clock import Clock
-from hermes.ports.offers import OfferEnd, OfferStore, PostChange
+from hermes.ports.offers import OfferEnd, PostChange
 from hermes.texts.say import say, speaking, words
 
 log = structlog.get_logger(__name__)
@@ -26,6 +28,13 @@ _ENDS: dict[OfferEnd, str] = {
     "denied": words("Denied."),
     "expired": words("Nobody answered in time."),
 }
+
+
+class DueChanges(Protocol):
+    """A store with the changes that are due."""
+
+    async def changes(self, platform: str, now: float, *, limit: int) -> tuple[PostChange, ...]: ...
+    async def changed(self, change: PostChange) -> None: ...
 
 
 class _Tries(msgspec.Struct):
@@ -44,7 +53,7 @@ def ended_text(change: PostChange, wire: ChannelCalls) -> str:
 class PostChanges:
     """Makes the changes of one platform."""
 
-    def __init__(self, offers: OfferStore, *, rates: RateGate, clock: Clock, sleep: Sleep) -> None:
+    def __init__(self, offers: DueChanges, *, rates: RateGate, clock: Clock, sleep: Sleep) -> None:
         self._offers = offers
         self._rates = rates
         self._clock = clock

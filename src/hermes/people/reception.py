@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 import msgspec
 
 from hermes.config import Settings
+from hermes.message.channel_name import platform_of
 from hermes.message.event import MessageEvent
 from hermes.message.source import Source
 from hermes.people.access import (
@@ -27,7 +28,7 @@ from hermes.people.pairing import (
     read_code,
     spoken,
 )
-from hermes.people.slash_access import is_named_admin, may_use, where_of
+from hermes.people.slash_access import is_named_admin, may_let_in, may_use, where_of
 from hermes.ports.clock import Clock
 from hermes.ports.pairing import PairingAsk, PairingCodeResult, PairingStore
 from hermes.ports.people import ChannelAccess, Unknown, UserStore
@@ -158,6 +159,11 @@ class Reception:
         joined = settled.verdict == "right"
         return AccessNotice(link_text(settled, now=now), f"the code was {settled.verdict}", joined)
 
+    async def may_let_in(self, person_id: str, platform: str) -> bool:
+        """Return whether a person may let others in on a platform."""
+        user = await self._users.get(person_id)
+        return user is not None and may_let_in(user, platform_of(platform), self._settings.access)
+
     async def let_in(self, platform: str, code_given: str) -> tuple[str, str]:
         """Let in whoever was told a code; return what happened, and the channel on which they are told,
         if they are.
@@ -187,7 +193,7 @@ class Reception:
         """Make the code of somebody who waits worthless; return what happened."""
         if await self._pairing.deny(platform, user_id):
             return say(
-                "{platform}:{user_id} is refused: the code is not good any more.",
+                "{platform}:{user_id} is refused: the code is no longer valid.",
                 platform=platform,
                 user_id=user_id,
             )

@@ -9,8 +9,9 @@ from typing import Literal
 import msgspec
 
 from hermes.config import AccessSettings, CommandSettings, PlatformAccess
-from hermes.message.channel_name import of_channel
+from hermes.message.channel_name import of_channel, platform_of
 from hermes.message.source import Source
+from hermes.ports.people import User
 
 Scope = Literal["dm", "group"]
 ALWAYS = frozenset({"help", "whoami"})
@@ -32,6 +33,18 @@ def where_of(source: Source) -> CommandPlace:
 def is_named_admin(who: str, *, where: CommandPlace, settings: AccessSettings) -> bool:
     """Return whether the configuration names a user id as an admin there."""
     return who in _rules(where, settings).admins
+
+
+def may_let_in(user: User, platform: str, settings: AccessSettings) -> bool:
+    """Return whether a person may let others in on a platform: the owner, and its own admins."""
+    admins = {
+        who
+        for name, rules in settings.platforms.items()
+        if platform_of(name) == platform
+        for who in (*rules.commands.dm.admins, *rules.commands.group.admins)
+    }
+    own = (one.user_id for one in user.channels if platform_of(one.platform) == platform)
+    return user.state == "owner" or not admins.isdisjoint(own)
 
 
 def may_use(command: str, who: str, *, where: CommandPlace, settings: AccessSettings) -> bool:

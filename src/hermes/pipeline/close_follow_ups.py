@@ -60,7 +60,9 @@ async def join_closely(turn: Turn, ctx: TurnContext) -> Turn:
 
 async def _claim(turn: Turn, ctx: TurnContext, record: MessageRecord) -> Turn:
     assert record.event is not None
-    said = ChatMessage("user", await joined_parts(record.event, turn.context()))
+    personal_ids = ctx.services.personal_ids
+    parts = await joined_parts(record.event, turn.context(), personal_ids=personal_ids)
+    said = ChatMessage("user", parts)
     ordinal = await ctx.journal.claim(turn, record.id, body=_encode(said))
     ctx.journal.note("joined", messages=[record.id])
     ctx.interrupt.joined |= {record.id}

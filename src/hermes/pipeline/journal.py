@@ -277,11 +277,11 @@ class Journal:
     def attempts(self, ordinal: int) -> frozenset[int]:
         """Return the steps of earlier leases that ran the call of a step, and lost its result."""
         step = self._open.get(ordinal)
-        if step is None or step.facts is None:
+        if step is None:
             return frozenset()
         found: set[int] = set()
         for before in reversed(self.steps):
-            if before.facts is None or before.facts.call_id != step.facts.call_id:
+            if not _is_same_call(before, step):
                 continue
             if before.state not in ("started", "lost"):
                 break
@@ -374,3 +374,12 @@ class Journal:
 
 def _failed(step: Step) -> Step:
     return msgspec.structs.replace(step, state="failed")
+
+
+def _is_same_call(before: Step, step: Step) -> bool:
+    """Return whether two steps are attempts at one call; an adapter has one call at a time."""
+    if step.kind == "adapter":
+        return (before.kind, before.name) == (step.kind, step.name)
+    if before.facts is None or step.facts is None:
+        return False
+    return before.facts.call_id == step.facts.call_id

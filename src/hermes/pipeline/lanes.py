@@ -223,8 +223,15 @@ class Lanes:
         await self._notices.stop()
 
     def _let_go_of_waiting(self) -> None:
-        """End the tasks of turns that wait for their first model call: they start next time."""
+        """End the tasks of turns that wait for their first model call, or for somebody's permission.
+
+        They start, or go on, next time.
+        """
+        awaited = self._services.questions.leave()
         for lane, running in self._running.items():
+            if running.message_id in awaited:
+                self._tasks[lane].cancel()
+                continue
             journal = None if running.ctx is None else running.ctx.journal
             if journal is None or journal.begun or is_subagent(lane):
                 continue

@@ -6,7 +6,7 @@ cleaned and worded as data.
 
 import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -26,12 +26,12 @@ _LONGEST_COMPARED = 20_000
 _NOT_WORDS = re.compile(r"[\W_]+")
 
 
-def said_parts(event: MessageEvent) -> tuple[Part, ...]:
+def said_parts(event: MessageEvent, personal_ids: Collection[str]) -> tuple[Part, ...]:
     """Return what an event says to the model, in groups with the sender's name before each line.
 
     The name is in the same part as its line: a service may begin a new line with each part. The
     words of a sender without a name stay as they are, unless they look like somebody else's: then
-    the sender is called by their id.
+    the sender is called by their id, or a hash of it on one of the channels of `personal_ids`.
     """
     source = event.source
     if source.chat_type == "dm":
@@ -40,7 +40,7 @@ def said_parts(event: MessageEvent) -> tuple[Part, ...]:
     if not name:
         if not any(isinstance(part, TextPart) and looks_marked(part.text) for part in event.parts):
             return event.parts
-        name = plain_brackets(shown_id(source.platform, source.user_id))
+        name = plain_brackets(shown_id(source.user_id, is_personal=source.platform in personal_ids))
     return marked_parts(event.parts, f"[{name}] ")
 
 
@@ -67,11 +67,13 @@ async def told_beside(event: MessageEvent, history: Sequence[ChatMessage]) -> tu
     return (*missed, *_quote(event.reply_to, event.reply_to.text, history=history))
 
 
-async def joined_parts(event: MessageEvent, history: Sequence[ChatMessage]) -> tuple[Part, ...]:
+async def joined_parts(
+    event: MessageEvent, history: Sequence[ChatMessage], *, personal_ids: Collection[str]
+) -> tuple[Part, ...]:
     """Return the parts of an event that joins a running turn, with the notes beside it."""
     sections = await told_beside(event, history)
     note = (NotePart("\n\n" + "\n\n".join(sections)),) if sections else ()
-    return (*said_parts(event), *note)
+    return (*said_parts(event, personal_ids), *note)
 
 
 def cleaned_lines(context: str) -> str:

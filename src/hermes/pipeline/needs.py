@@ -158,6 +158,13 @@ class HasClock(Protocol):
     def clock(self) -> Clock: ...
 
 
+class KnowsIds(Protocol):
+    """Knows the channels on which the ids of people and chats say who somebody is."""
+
+    @property
+    def personal_ids(self) -> frozenset[str]: ...
+
+
 class HasWatch(Protocol):
     """Gives access to the watchers of a turn."""
 

@@ -14,6 +14,7 @@ from hermes.message.channel_name import platform_of
 from hermes.message.outcome import DeliveryState
 from hermes.message.session_key import read_session_key
 from hermes.message.source import Source
+from hermes.people.slash_access import may_let_in
 from hermes.pipeline.choice_offers import OfferServices, OfferTerms, Option, offer_answers
 from hermes.pipeline.targets import reply_id
 from hermes.pipeline.words import language_for
@@ -51,7 +52,7 @@ class PairingNotices:
             return
         for number, (platform, user_id) in enumerate(self._admins()):
             try:
-                chat = await self._chat_of(platform, user_id)
+                chat = await self._chat_of(platform, user_id, about=source.sender[0])
                 if chat is not None:
                     language = await language_for(
                         chat.person_id, None, store=self._store, settings=self._settings
@@ -76,9 +77,13 @@ class PairingNotices:
                     yield platform, user_id
                 count += 1
 
-    async def _chat_of(self, platform: str, user_id: str) -> KnownSession | None:
+    async def _chat_of(self, platform: str, user_id: str, *, about: str) -> KnownSession | None:
+        """Return the direct chat of an admin who may let people in on the platform it is about."""
         person = await self._store.people.find(platform_of(platform), user_id)
-        if person is None:
+        user = None if person is None else await self._store.users.get(person.id)
+        if person is None or user is None:
+            return None
+        if not may_let_in(user, platform_of(about), self._settings.access):
             return None
         chats = await self._store.sends.direct_chats(person.id, limit=_DIRECT_CHATS)
         return next((one for one in chats if read_session_key(one.lane).platform == platform), None)

@@ -11,8 +11,6 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
-import msgspec
-
 from hermes.message.event import MessageEvent
 from hermes.ports.tool import Question
 from hermes.sessions.commands import CommandBook
@@ -25,14 +23,6 @@ Answer = Mapping[str, Any] | None
 def asker_of(event: MessageEvent) -> str:
     """Return who wrote an event, as approvals name people."""
     return event.source.sender_name
-
-
-class SavedAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a person has answered, as it is kept: their messages by id, and the answer at the end."""
-
-    heard: tuple[tuple[str, str], ...] = ()
-    # Any: JSON values by name.
-    answer: Mapping[str, Any] | None = None
 
 
 class OpenQuestion:
@@ -49,6 +39,8 @@ class OpenQuestion:
         message_id: str,
         lane: str,
         who: str,
+        is_private: bool,
+        may_wait: bool,
         tell: Callable[[str], None],
     ) -> None:
         self.id = question_id
@@ -56,6 +48,9 @@ class OpenQuestion:
         self.message_id = message_id
         self.lane = lane
         self.who = who
+        self.is_private = is_private
+        self.may_wait = may_wait
+        """Whether it outlives the process also when that is stopped, and its turn goes on later."""
         self.tell = tell
         self.heard: tuple[tuple[str, str], ...] = ()
         """The messages that were no whole answer yet, by id."""
@@ -67,8 +62,13 @@ class OpenQuestion:
 
     @property
     def asking(self) -> str:
-        """What the person is asked now."""
+        """What is asked now, with how it is answered."""
+        words = f"/approve {self.id} or /deny {self.id}"
+        if self.question.deciders == "admins":
+            return f"{self.question.text}\nAn admin decides: {words}."
         interview = Interview(self.question.text, self.question.schema)
+        if self.question.deciders == "approvers" and not self.is_private:
+            return f"{interview.opening} An admin may answer, too: {words}."
         return [interview.opening, *(interview.hear(text).say for _, text in self.heard)][-1]
 
     @property
@@ -79,6 +79,8 @@ class OpenQuestion:
     @property
     def options(self) -> tuple[tuple[str, str], ...]:
         """The answers that can be pressed now: what their buttons show, and what they say."""
+        if self.question.deciders == "admins":
+            return (("Approve", f"/approve {self.id}"), ("Deny", f"/deny {self.id}"))
         interview = Interview(self.question.text, self.question.schema)
         for _, text in self.heard:
             interview.hear(text)
@@ -106,6 +108,7 @@ class Questions:
         self.is_closed = False
         self.is_cut_off = False
         """Set when turns are cut off: their questions stay open, and the turns resume later."""
+        self._is_leaving = False
         self._open: dict[str, OpenQuestion] = {}
         self._turns: dict[str, asyncio.Lock] = {}
         self._waiting: Counter[str] = Counter()
@@ -121,12 +124,24 @@ class Questions:
             and not event.internal
             and bool(text.strip())
             and question.who == asker_of(event)
+            and question.question.deciders != "admins"
             and self._commands.read(text) is None
         )
 
     def at(self, lane: str) -> OpenQuestion | None:
         """Return the question that waits on a lane."""
         return self._open.get(lane)
+
+    def decided(self, question_id: str, *, is_yes: bool) -> None:
+        """Let a tool go on whose question somebody has decided who was not asked in its chat."""
+        question = self.find(question_id)
+        if question is not None:
+            question.is_settled = True
+            self.drop(question, {} if is_yes else None)
+
+    def find(self, question_id: str) -> OpenQuestion | None:
+        """Return an open question of any lane."""
+        return next((one for one in self._open.values() if one.id == question_id), None)
 
     @asynccontextmanager
     async def place(self, lane: str, *, question_id: str = "") -> AsyncIterator[None]:
@@ -177,7 +192,17 @@ class Questions:
                 self.drop(question)
 
     def close(self) -> None:
-        """Decline what is open: this process takes no more answers."""
+        """Decline what is open and cannot wait: this process takes no more answers."""
         self.is_closed = True
         for question in self._open.values():
-            question.settle(None)
+            if not question.may_wait:
+                question.settle(None)
+
+    def leave(self) -> frozenset[str]:
+        """Let what may wait stay open from now on; return the messages whose turns go on later."""
+        self._is_leaving = True
+        return frozenset(one.message_id for one in self._open.values() if one.may_wait)
+
+    def stays_open(self, question: OpenQuestion) -> bool:
+        """Return whether a question whose turn is cut off now is answered later."""
+        return self.is_cut_off or (self._is_leaving and question.may_wait)

@@ -26,7 +26,7 @@ from hermes.ports.sends import NewSend
 from hermes.ports.spend import SpendEntry
 from hermes.ports.steps import Step, StepFacts
 from hermes.ports.transcripts import TranscriptEntry
-from hermes.ports.turns import LaneView, ToolUse
+from hermes.ports.turns import SHOWN_CHARS, LaneView, ToolUse
 from hermes.ports.upward import Progress
 from hermes.texts.say import say, words
 from hermes.tools.executor import outcome_unknown
@@ -255,9 +255,11 @@ def _call_of(turn: Turn, step: Step) -> ToolCallPart | None:
 
 def _with_step(turn: Turn, step: Step, *, call: ToolCallPart, body: bytes) -> Turn:
     was_run = step.facts is None or step.facts.was_run
-    use = ToolUse(step.name, call.arguments, step.state != "done", was_run)
+    message = _decode_chat(body)
+    shown = "".join(part.text for part in message.parts[:1] if isinstance(part, ToolResultPart))
+    use = ToolUse(step.name, call.arguments, step.state != "done", was_run, shown[:SHOWN_CHARS])
     turn = note_tool(turn, call.id, step)
-    return with_result(turn, _decode_chat(body), call=call, use=use, ordinal=step.ordinal)
+    return with_result(turn, message, call=call, use=use, ordinal=step.ordinal)
 
 
 async def _lost_tool(turn: Turn, step: Step, *, call: ToolCallPart, ctx: TurnContext) -> Turn:

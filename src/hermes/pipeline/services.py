@@ -72,11 +72,15 @@ def cannot_restart(_reason: str) -> bool:
 
 
 class ChatFeatures(msgspec.Struct, frozen=True):
-    """What the platforms can do beside sending: buttons, marks on messages, words about a chat."""
+    """What the platforms can do beside sending: buttons, marks on messages, words about a chat.
+
+    On the channels of `personal_ids` the ids of people and chats say who somebody is.
+    """
 
     buttons: ButtonsOf = no_buttons
     mark: Mark = no_mark
     chat_info: AskChatInfo = no_chat_info
+    personal_ids: frozenset[str] = frozenset()
 
 
 class Services(msgspec.Struct, frozen=True, kw_only=True):
@@ -148,6 +152,11 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     def chat_info(self) -> AskChatInfo:
         """Asks a platform about a chat."""
         return self.chats.chat_info
+
+    @property
+    def personal_ids(self) -> frozenset[str]:
+        """The channels whose ids no model sees."""
+        return self.chats.personal_ids
 
     @property
     def stop_turn(self) -> StopTurn:

@@ -8,7 +8,7 @@ import msgspec
 
 from hermes.memory.session_context import SessionContext, is_of_program, told_day
 from hermes.message.source import Source
-from hermes.pipeline.needs import HasClock, HasSettings
+from hermes.pipeline.needs import HasClock, HasSettings, KnowsIds
 from hermes.pipeline.targets import target_of
 from hermes.pipeline.turn import Turn
 from hermes.ports.channel import ChatInfo, Target
@@ -41,7 +41,7 @@ async def no_chat_info(_target: Target) -> ChatInfo | None:
     return None
 
 
-class PlaceServices(HasSettings, HasClock, Protocol):
+class PlaceServices(HasSettings, HasClock, KnowsIds, Protocol):
     """What the blocks about a session's place need: the platforms and the day."""
 
     @property
@@ -92,4 +92,5 @@ def around(turn: Turn, services: PlaceServices) -> SessionContext | None:
     return SessionContext(
         tuple([(name, one.home_channel) for name, one in platforms if one.enabled]),
         told_day(services.clock.now(), services.resets.zone),
+        services.personal_ids,
     )

@@ -31,19 +31,26 @@ from hermes.pipeline.needs import (
     TimelineWriter,
     ToolJournal,
 )
-from hermes.pipeline.questions import Answer, OpenQuestion, Questions, SavedAnswer, asker_of
+from hermes.pipeline.questions import Answer, OpenQuestion, Questions, asker_of
 from hermes.pipeline.targets import target_of
 from hermes.pipeline.turn import Turn
-from hermes.ports.approvals import Approval, ApprovalState, AskedQuestion, NewApproval
+from hermes.ports.adapter import Adapter
+from hermes.ports.approvals import (
+    Approval,
+    ApprovalState,
+    AskedQuestion,
+    NewApproval,
+    SavedAnswer,
+)
 from hermes.ports.outbox import NewDelivery
 from hermes.ports.tool import Question, Tool
 from hermes.ports.turns import TurnResult
 from hermes.ports.upward import Progress, Watch
 from hermes.texts.say import say, words
+from hermes.tools.approvers import ELSEWHERE
 from hermes.tools.mcp.interview import DECLINED, PASSED_ON, InterviewStep, secret_in
 
-_CLOSED = words("That question is closed by now. Please send this again if it still matters.")
-_OTHERS = words("Only the person who was asked may answer this.")
+CLOSED = words("That question is closed by now. Please send this again if it still matters.")
 _IN_WORDS = words("Please answer the question in words, or decline with /deny.")
 _encode = msgspec.json.Encoder().encode
 _decode_question = msgspec.json.Decoder(Question).decode
@@ -84,7 +91,7 @@ class QuestionServices(AskServices, Protocol):
 
 
 class ReopenServices(HasClock, HasWatch, Protocol):
-    """What a start needs that takes up questions again: their rows, and the tools that asked."""
+    """What a start needs that takes up questions again: their rows, and who asked."""
 
     @property
     def store(self) -> QuestionStore: ...
@@ -92,6 +99,8 @@ class ReopenServices(HasClock, HasWatch, Protocol):
     def questions(self) -> Questions: ...
     @property
     def tools(self) -> Mapping[str, Tool]: ...
+    @property
+    def adapters(self) -> Mapping[str, Adapter]: ...
 
 
 _ToolContext = StageContext[QuestionServices, ToolJournal]
@@ -101,9 +110,14 @@ _AnswerContext = StageContext[QuestionServices, TimelineWriter]
 async def ask_person(
     turn: Turn, ctx: _ToolContext, question: Question, *, tool: str, ordinal: int
 ) -> Answer:
-    """Put a question to the person of a turn; None when they decline or cannot be asked."""
+    """Put a question to the person of a turn; None when they decline or cannot be asked.
+
+    One that admins decide needs nobody in the chat.
+    """
     secret = secret_in(question.schema)
-    reason = _why_not(turn, ctx) if secret is None else f"it asks for a credential ({secret})"
+    reason = None if question.deciders == "admins" else _why_not(turn, ctx)
+    if secret is not None:
+        reason = f"it asks for a credential ({secret})"
     if reason is not None:
         _log.warning("question_declined", message_id=turn.id, tool=tool, reason=reason)
         ctx.journal.note("question", tool=tool, state="declined", reason=reason)
@@ -114,6 +128,8 @@ async def ask_person(
     before = await _asked_before(turn, ctx, question, tool=tool, ordinal=ordinal)
     if before is not None:
         return await _resume(turn, ctx, before, left=left)
+    if question.deciders != "person":
+        await _close_left(turn, ctx, ordinal)
     async with questions.place(lane):
         if questions.is_closed:
             return None
@@ -139,6 +155,19 @@ async def _asked_before(
             ctx.journal.spent.add(row.id)
             return asked
     return None
+
+
+async def _close_left(turn: Turn, ctx: _ToolContext, ordinal: int) -> None:
+    """Close what an earlier attempt of an adapter asked last: now it wants something else."""
+    store, attempts = ctx.services.store, ctx.journal.attempts(ordinal)
+    for asked in await store.approvals.questions_of(turn.id) if attempts else ():
+        row = asked.row
+        if row.ordinal in attempts and row.state == "waiting":
+            now = ctx.services.clock.now()
+            await store.approvals.settle(row.id, "expired", by="restart", at=now)
+            opened = ctx.services.questions.find(row.id)
+            if opened is not None:
+                ctx.services.questions.drop(opened)
 
 
 def _is_usable(asked: AskedQuestion) -> bool:
@@ -182,11 +211,17 @@ async def reopen_questions(services: ReopenServices) -> None:
 async def close_unrepeated(services: ReopenServices) -> None:
     """Close what tools had asked before a restart whose calls are not repeated; all tools are known."""
     for asked in await services.store.approvals.left_open():
-        row, tool = asked.row, services.tools.get(asked.row.tool)
-        if tool is None or not tool.traits.idempotent or _question_of(asked) is None:
+        row = asked.row
+        if not _is_called_again(row.tool, services) or _question_of(asked) is None:
             now = services.clock.now()
             await services.store.approvals.settle(row.id, "expired", by="restart", at=now)
             services.questions.forget(row.message_id)
+
+
+def _is_called_again(name: str, services: ReopenServices) -> bool:
+    """Return whether a tool is repeated after a crash, as adapters always are."""
+    tool = services.tools.get(name)
+    return name in services.adapters if tool is None else tool.traits.idempotent
 
 
 def _why_not(turn: Turn, ctx: _ToolContext) -> str | None:
@@ -210,7 +245,7 @@ def _row(
         tool=tool,
         arguments_hash=_hash(question, ctx),
         requester=asker_of(turn.event),
-        chat_type=turn.event.source.chat_type,
+        chat_type=ELSEWHERE if question.deciders == "admins" else turn.event.source.chat_type,
         asked_at=now,
         expires_at=now + question.within_s,
         question=_encode(question),
@@ -235,6 +270,9 @@ def _opened(
         message_id=row.message_id,
         lane=root_lane(lane),
         who=row.requester,
+        is_private=row.chat_type == "dm",
+        # The turn of a subagent cannot leave alone: another one waits for it.
+        may_wait=question.deciders != "person" and not depth_of(lane),
         tell=tell,
     )
 
@@ -287,7 +325,8 @@ def asked_with_buttons(
     terms = OfferTerms(
         platform=platform,
         lane=opened.lane,
-        who=opened.who,
+        # What admins decide is pressed by whoever may.
+        who="" if opened.question.deciders == "admins" else opened.who,
         valid_s=opened.question.within_s,
         subject=opened.id,
     )
@@ -313,7 +352,7 @@ async def _wait(turn: Turn, ctx: _ToolContext, opened: OpenQuestion, *, within_s
         return None
     finally:
         questions.drop(opened)
-        if not opened.is_settled and not questions.is_cut_off:
+        if not opened.is_settled and not questions.stays_open(opened):
             await _close(turn, ctx, opened, state="denied")
 
 
@@ -351,8 +390,10 @@ class AnswerReceipt(msgspec.Struct, frozen=True):
 async def was_asked(turn: Turn, ctx: _AnswerContext, lane: str) -> bool:
     """Tell whether a message beside a lane is the answer to a question, if only to a closed one."""
     services = ctx.services
-    if services.questions.at(lane) is not None:
-        return True
+    opened = services.questions.at(lane)
+    if opened is not None:
+        # A yes to what admins decide is an `/approve`.
+        return opened.question.deciders != "admins"
     return await services.store.approvals.was_asked(asker_of(turn.event))
 
 
@@ -364,19 +405,17 @@ async def take_answer(turn: Turn, ctx: _AnswerContext, lane: str) -> AnswerRecei
         return AnswerReceipt(PASSED_ON if settled == "approved" else DECLINED)
     opened = ctx.services.questions.at(lane)
     if opened is None or opened.who != asker_of(turn.event):
-        return AnswerReceipt(say(_CLOSED))
+        return AnswerReceipt(say(CLOSED))
     return await _hear(turn, ctx, opened, text=turn.event.text)
 
 
 async def settle_question(
     turn: Turn, ctx: _AnswerContext, opened: OpenQuestion, *, is_yes: bool
 ) -> AnswerReceipt:
-    """Take `/approve` or `/deny` as the answer to a question."""
-    if opened.who != asker_of(turn.event):
-        return AnswerReceipt(say(_OTHERS), is_refused=True)
+    """Take `/approve` or `/deny` of the person who was asked as the answer to a question."""
     if is_yes and not opened.is_yes_or_no:
         return AnswerReceipt(say(_IN_WORDS))
-    return await _hear(turn, ctx, opened, text="yes" if is_yes else say("no thanks"))
+    return await _hear(turn, ctx, opened, text="yes" if is_yes else "no thanks")
 
 
 async def _hear(
@@ -392,7 +431,7 @@ async def _hear(
         opened.id, _encode(saved), state=_state(step), by=turn.id, at=ctx.services.clock.now()
     ):
         ctx.services.questions.drop(opened)
-        return AnswerReceipt(say(_CLOSED))
+        return AnswerReceipt(say(CLOSED))
     if not step.is_over:
         opened.heard = heard
         opened.tell(step.say)

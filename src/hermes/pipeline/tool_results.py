@@ -9,7 +9,7 @@ from hermes.pipeline.graph_notes import note_tool
 from hermes.pipeline.needs import HasSettings, StageContext, ToolJournal
 from hermes.pipeline.turn import Turn
 from hermes.ports.steps import Step, StepFacts
-from hermes.ports.turns import ToolUse
+from hermes.ports.turns import SHOWN_CHARS, ToolUse
 from hermes.tools.result_limit import shortened
 
 _encode = msgspec.json.Encoder().encode
@@ -53,5 +53,6 @@ async def take_result(
     if whole is not None:
         await ctx.journal.keep_output(turn, whole)
     turn = note_tool(turn, ran.call.id, ended)
-    use = ToolUse(result.name, ran.call.arguments, result.failed, ran.was_run)
+    shown = result.text[:SHOWN_CHARS]
+    use = ToolUse(result.name, ran.call.arguments, result.failed, ran.was_run, shown)
     return with_result(turn, message, call=ran.call, use=use, ordinal=ran.ordinal)

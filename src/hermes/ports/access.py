@@ -1,11 +1,18 @@
 """Who may order what of the gateway: roles, and the credentials that carry them."""
 
+import re
 from typing import Final, Literal, Protocol
 
 import msgspec
 
-Role = Literal["viewer", "operator", "owner"]
-ROLES: Final[tuple[Role, ...]] = ("viewer", "operator", "owner")
+Role = Literal["person", "viewer", "operator", "owner"]
+OperatorRole = Literal["viewer", "operator", "owner"]
+InvitedRole = Literal["person", "viewer", "operator"]
+# A person talks to agents and orders nothing of the gateway.
+ROLES: Final[tuple[Role, ...]] = ("person", "viewer", "operator", "owner")
+OPERATOR_ROLES: Final[tuple[OperatorRole, ...]] = ("viewer", "operator", "owner")
+_INVITATION: Final = re.compile(r"[A-HJ-NP-Z2-9]{16}")
+_BETWEEN: Final = re.compile(r"[\s-]+")
 
 
 def allows(role: Role, least: Role) -> bool:
@@ -13,12 +20,19 @@ def allows(role: Role, least: Role) -> bool:
     return ROLES.index(role) >= ROLES.index(least)
 
 
+def read_invitation(text: str) -> str | None:
+    """Return the code of an invitation as it is kept, however it was typed; None if it is none."""
+    code = _BETWEEN.sub("", text[:100]).upper()
+    return code if _INVITATION.fullmatch(code) else None
+
+
 class Credential(msgspec.Struct, frozen=True, kw_only=True):
     """A token, a sign-in link or a browser's session, without its secret.
 
     `token` is the id of the credential that made it: the token that was pasted, or the token or
     session that made the link or the token. It is empty if the command line made it. A token that
-    `may_delegate` gives tasks to agents by commands in its messages.
+    `may_delegate` gives tasks to agents by commands in its messages. `user` is the id in the web chat
+    of the person to whom a link, an invitation or a session belongs; a token has none.
     """
 
     id: str
@@ -31,11 +45,31 @@ class Credential(msgspec.Struct, frozen=True, kw_only=True):
     digest: bytes = b""
     parent: bytes | None = None
     may_delegate: bool = False
+    user: str = ""
+
+
+class NewSession(msgspec.Struct, frozen=True, kw_only=True):
+    """A browser session to be kept: its hash, the browser's name, and when it begins and ends."""
+
+    digest: bytes
+    label: str
+    now: float
+    expires_at: float | None
+
+
+class Newcomer(msgspec.Struct, frozen=True, kw_only=True):
+    """A person of the web chat who may sign in: their id there, and their name if it is known."""
+
+    user: str
+    name: str = ""
 
 
 def credential_id(digest: bytes) -> str:
     """Return the log name of a credential; it reveals nothing of the secret."""
     return f"t_{digest.hex()[:12]}"
+
+
+LinkKind = Literal["signin", "invite"]
 
 
 class AccessStore(Protocol):
@@ -51,6 +85,7 @@ class AccessStore(Protocol):
         role: Role = "owner",
         parent: bytes | None = None,
         may_delegate: bool = False,
+        user: str = "",
     ) -> None:
         """Keep a credential's hash; `parent` is the hash of the token or session that makes it.
 
@@ -94,13 +129,44 @@ class AccessStore(Protocol):
         """Note when a credential was last used."""
         ...
 
-    async def use_link(
-        self, link: bytes, session: bytes, *, label: str, now: float, expires_at: float | None
-    ) -> bool:
-        """Use up a sign-in link and keep the hash of the session that it makes: both, or neither.
+    async def use_link(self, kind: LinkKind, link: bytes, session: NewSession) -> bool:
+        """Use up a sign-in link or an invitation and keep the session that it makes: both, or neither.
 
-        True for exactly one caller.
+        The session has the role and the person of the link. True for exactly one caller. Raises
+        `Forbidden` if the person is blocked.
         """
+        ...
+
+    async def invite(
+        self, digest: bytes, who: Newcomer, *, role: Role, at: float, expires_at: float
+    ) -> Credential:
+        """Keep an invitation, and let its person into the web chat, who is made if unknown.
+
+        Raises `Forbidden` if the person is blocked, `Conflict` if there are too many invitations.
+        """
+        ...
+
+    async def withdraw(self, invitation: str) -> bool:
+        """End an invitation by its id; false if there is none."""
+        ...
+
+    async def admit(self, who: Newcomer, session: NewSession) -> None:
+        """Keep a session of a person whom somebody else has identified; they are made if unknown.
+
+        Raises `Forbidden` if they are blocked.
+        """
+        ...
+
+    async def sessions_of(self, user: str) -> tuple[Credential, ...]:
+        """Return the browser sessions of a person of the web chat, the newest first."""
+        ...
+
+    async def name_of(self, user: str) -> str:
+        """Return the name of a person of the web chat; empty if none is known."""
+        ...
+
+    async def end_sessions_of(self, user: str, *, only: str = "", keep: str = "") -> int:
+        """End a person's own sessions and say how many: one by its id, or all but one."""
         ...
 
     async def any(self, kind: str) -> bool:

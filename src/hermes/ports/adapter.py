@@ -43,7 +43,7 @@ class AdapterCall(msgspec.Struct, frozen=True, kw_only=True):
     adapter last called its own session of this conversation; it is empty if there is none, and then
     nobody but `messages` knows what was said before. `conversation` names the conversation, and never
     another one. `tools` are there only for an adapter that supports them. `ask` puts a yes or no, or
-    another question, to the person; it is None where nobody can be asked. `depth` is how many turns wait for
+    another question, to whoever may answer it; None is a no, also where nobody can be asked. `depth` is how many turns wait for
     this one, here and on other gateways.
     """
 

@@ -1,11 +1,13 @@
 """Approvals over the store port: turns that wait for a person, and the decision."""
 
-from typing import Literal, Protocol
+from collections.abc import Mapping
+from typing import Any, Literal, Protocol
 
 import msgspec
 
 from hermes.ports.outbox import NewDelivery
 from hermes.ports.steps import Lease, StepWrite, TimelineEvent
+from hermes.ports.tool import Deciders
 
 ApprovalState = Literal["waiting", "approved", "denied", "expired"]
 # The events in the timeline of a message that waits for an approval, and of one that denied it.
@@ -71,6 +73,35 @@ class AskedQuestion(msgspec.Struct, frozen=True):
     row: Approval
     question: bytes | None
     answer: bytes | None
+
+
+class SavedAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What was answered to a question, as it is kept: messages by id, and the answer at the end."""
+
+    heard: tuple[tuple[str, str], ...] = ()
+    # Any: JSON values by name.
+    answer: Mapping[str, Any] | None = None
+
+
+_encode = msgspec.json.Encoder().encode
+# What is kept of a yes (or a no) to a question that has no other answers.
+YES = _encode(SavedAnswer(answer={}))
+NO = _encode(SavedAnswer())
+
+
+class KeptQuestion(msgspec.Struct, frozen=True):
+    """What every kept question has, whether a turn asks it or a running tool: its text, and who decides."""
+
+    text: str
+    deciders: Deciders = "person"
+
+
+read_question = msgspec.json.Decoder(KeptQuestion).decode
+
+
+def is_question(approval_id: str) -> bool:
+    """Return whether an id is that of a running tool's question: its turn goes on, and is not parked."""
+    return approval_id.startswith("q_")
 
 
 class ApprovalStore(Protocol):

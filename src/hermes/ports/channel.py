@@ -61,7 +61,8 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     `buttons` is what can be pressed under a message, `reactions` says that the bot can react to one,
     `vanishes` that the platform itself can show a message for a while only. `rates` are limits of
     messages in a time, beside the gaps. `proof_s` is how long after a lost answer the platform may still
-    tell that the message arrived (0: it never does); nothing is sent again before.
+    tell that the message arrived (0: it never does); nothing is sent again before. `personal_ids` says
+    that ids of people and chats say who somebody is, as telephone numbers do: models see hashes of them.
     """
 
     delivery: DeliveryMode
@@ -102,6 +103,7 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     vanishes: bool = False
     rates: tuple[RateRow, ...] = ()
     proof_s: float = 0.0
+    personal_ids: bool = False
 
     @property
     def takes_handles(self) -> bool:
@@ -184,13 +186,15 @@ class DeniedApproval(msgspec.Struct, frozen=True):
 class Acceptance(msgspec.Struct, frozen=True, kw_only=True):
     """The inbox's word that a message is on disk; `duplicate` when it already was.
 
-    `is_new` when a turn will end it and none has begun yet; `denied` is what it has denied.
+    `is_new` when a turn will end it and none has begun yet; `denied` is what it has denied. Of a
+    stranger (`is_stranger`) a channel shows nothing to others.
     """
 
     message_id: str
     duplicate: bool = False
     is_new: bool = False
     denied: DeniedApproval | None = None
+    is_stranger: bool = False
 
 
 Accept = Callable[[MessageEvent], Awaitable[Acceptance]]

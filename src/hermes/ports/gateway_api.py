@@ -20,7 +20,8 @@ class Caller(msgspec.Struct, frozen=True):
     """Who speaks over HTTP: a token holder, the command line of this machine, or a browser.
 
     `id` is the token that was shown, or that signed the browser in; `session` is the browser's own. A token
-    that `may_delegate` gives tasks to agents by commands in its messages.
+    that `may_delegate` gives tasks to agents by commands in its messages. `user` is as whom the caller
+    writes in the web chat; empty for those who have no conversations there.
     """
 
     kind: Literal["token", "local", "browser"]
@@ -29,6 +30,7 @@ class Caller(msgspec.Struct, frozen=True):
     id: str = ""
     session: str = ""
     may_delegate: bool = False
+    user: str = ""
 
     @property
     def sender(self) -> str:
@@ -36,13 +38,13 @@ class Caller(msgspec.Struct, frozen=True):
         return self.id or self.name
 
 
-def owner_only(caller: Caller) -> Caller:
-    """Return a caller who may use the web chat, which is the owner's; raises `Forbidden`."""
-    if caller.role != "owner":
+def chatting(caller: Caller) -> Caller:
+    """Return a caller who has conversations in the web chat; raises `Forbidden` for others."""
+    if not caller.user:
         raise Forbidden(
-            f"The web chat is the owner's, and this is a token of the role {caller.role}: use "
-            "it as 'Authorization: Bearer TOKEN' for /api, or open the link that `hermes link` "
-            "prints."
+            f"This is a token of the role {caller.role}, which has no conversations in the web "
+            "chat: use it as 'Authorization: Bearer TOKEN' for /api. The owner opens the link that "
+            "`hermes link` prints; everybody else is invited with `hermes invite PERSON`."
         )
     return caller
 
@@ -75,7 +77,17 @@ class GatewayApi(Protocol):
         ...
 
     async def recognise(self, headers: Mapping[str, str]) -> Caller:
-        """Return who shows a bearer token or a session cookie; raises `Unauthenticated`."""
+        """Return which operator shows a bearer token or a session cookie; raises `Unauthenticated`.
+
+        Raises `Forbidden` for people of the web chat, who are no operators.
+        """
+        ...
+
+    async def signed_in(self, headers: Mapping[str, str]) -> Caller:
+        """Return whoever shows a bearer token or a session cookie, also a person of the web chat.
+
+        For the pages of the web chat alone. Raises `Unauthenticated`.
+        """
         ...
 
     async def message(self, message_id: str) -> MessageStatus | None:
@@ -139,8 +151,13 @@ class GatewayApi(Protocol):
         """
         ...
 
-    async def conversations(self, platform: str, *, limit: int) -> tuple[dict[str, Any], ...]:
-        """Return the platform's conversations, the most recently used first."""
+    async def conversations(
+        self, platform: str, *, limit: int, user_id: str | None = None
+    ) -> tuple[dict[str, Any], ...]:
+        """Return the platform's conversations, the most recently used first.
+
+        With `user_id` only those that this user of the platform began.
+        """
         ...
 
 
@@ -154,7 +171,12 @@ class RouteChannel(Channel, Protocol):
 
 
 class ApiEndpoint(msgspec.Struct, frozen=True, kw_only=True):
-    """One HTTP endpoint as OpenAPI describes it; `streams` says it can answer with events."""
+    """One HTTP endpoint as OpenAPI describes it; `streams` says it can answer with events.
+
+    One that `is_bearer_only` takes keys and tokens, and no cookie. `accepted` says what 202 means, if it is
+    an answer. `refusals` says why requests are refused, by status, with bodies of the type `refusal`
+    (None is that of all endpoints).
+    """
 
     name: str
     method: Literal["GET", "POST", "PUT", "DELETE"]
@@ -166,6 +188,12 @@ class ApiEndpoint(msgspec.Struct, frozen=True, kw_only=True):
     report: Any = None
     query: Mapping[str, str] = {}
     streams: bool = False
+    is_bearer_only: bool = False
+    headers: Mapping[str, str] = {}
+    accepted: str = ""
+    # Any: the type of a body.
+    refusal: Any = None
+    refusals: Mapping[int, str] = {}
 
 
 @runtime_checkable

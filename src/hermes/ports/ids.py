@@ -10,7 +10,17 @@ from hermes.message.short_ids import SHORTEST, only_one
 # import the table of orders.
 IDS_PATH = "/control/ids"
 IdKind = Literal[
-    "message", "refusal", "call", "person", "channel", "job", "letter", "key", "answer"
+    "message",
+    "refusal",
+    "delivery",
+    "call",
+    "person",
+    "channel",
+    "job",
+    "letter",
+    "key",
+    "answer",
+    "replay",
 ]
 _LONGEST = 200
 # One more than an error names, so that it can say that there are more.

@@ -4,14 +4,21 @@ The value on a button is a reference to an offer, and says nothing: the store kn
 who may press it and until when. An offer is used once.
 """
 
+from collections.abc import Sequence
 from typing import Literal, Protocol
 
 import msgspec
 
+from hermes.message.event import MessageEvent
 from hermes.ports.channel import Target
 
 # How an offer ended: by a press, by the decision about what it asks for, or because its time was up.
 OfferEnd = Literal["chosen", "approved", "denied", "expired"]
+
+
+# What became of a reaction that came early: its message is known by now, it is kept, or nothing is known
+# that it could be about.
+KeptReaction = Literal["posted", "kept", "unknown"]
 
 
 class Offer(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,6 +77,23 @@ class OfferStore(Protocol):
         self, platform: str, chat_id: str, platform_message_id: str
     ) -> PostedDelivery | None:
         """Return what a posted message belongs to, by the platform's id of it."""
+        ...
+
+    async def keep_reaction(
+        self, event: MessageEvent, platform_message_id: str, *, at: float, most: int
+    ) -> KeptReaction:
+        """Store a reaction to a message that is not known to be posted, if one may be in its chat.
+
+        The `most` newest are kept.
+        """
+        ...
+
+    async def early_reactions(self, *, limit: int) -> tuple[tuple[str, MessageEvent | None], ...]:
+        """Return reactions of which the message is known now, with their names; None for erased ones."""
+        ...
+
+    async def drop_reactions(self, names: Sequence[str], *, before: float) -> None:
+        """Forget reactions that were handed on, and those that came before then."""
         ...
 
     async def get(self, offer_id: str) -> Offer | None:

@@ -48,6 +48,18 @@ class DeliveryNote(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     chunk: int = 0
 
 
+def is_repeat(story: Sequence[DeliveryNote]) -> bool:
+    """Return whether a delivery was sent once more although it may have arrived.
+
+    Not if the platform said that it had arrived before that send may have been on the wire.
+    """
+    last = next((at for at in reversed(range(len(story))) if story[at].then == "repeated"), None)
+    if last is None:
+        return False
+    after = (note.then for note in story[last + 1 :] if note.then in ("unknown", "arrived"))
+    return next(after, "") != "arrived"
+
+
 class DeliveryRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A row of the outbox, decrypted; `parts` is None once the person was erased.
 

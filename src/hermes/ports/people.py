@@ -216,6 +216,11 @@ class PeopleStore(Protocol):
     async def erase(self, person_id: str, *, at: float, silent_since: float | None = None) -> None:
         """Destroy the person's data key: every body of theirs is unreadable from then on.
 
-        With `silent_since`, raises `GuardFailed` unless `UserStore.silent` would still name them.
+        In the rows that stay, the platforms' ids of the person become keyed hashes, also in the names of
+        sessions. With `silent_since`, raises `GuardFailed` unless `UserStore.silent` would still name them.
         """
+        ...
+
+    async def hide_erased(self, *, at: float) -> bool:
+        """Do the same for sessions that were at work when their person was erased; False if one still is."""
         ...

@@ -50,6 +50,12 @@ class SecretStore(Protocol):
         """
         ...
 
+    async def replace(
+        self, name: str, value: str, *, before: str, agent: str, at: float, by: str
+    ) -> bool:
+        """Set a secret whose value is `before`; False, and nothing is set, if it is not."""
+        ...
+
     async def drop(self, name: str, *, agent: str) -> bool:
         """Delete a secret; False if there is none."""
         ...

@@ -127,6 +127,15 @@ class TranscriptStore(PastStore, Protocol):
         """Return sessions, the most recently used first."""
         ...
 
+    async def sessions_of(
+        self, platform: str, user_id: str, *, person_id: str, limit: int
+    ) -> tuple[dict[str, Any], ...]:
+        """Return the sessions that one user of a platform has as a person, the newest first.
+
+        Only of platforms whose callers name chats themselves (`own_chats`).
+        """
+        ...
+
     async def conversation(
         self,
         lane: str,

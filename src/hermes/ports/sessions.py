@@ -25,8 +25,19 @@ class UnusedSession(msgspec.Struct, frozen=True):
     person_id: str
 
 
+class SessionUndo(msgspec.Struct, frozen=True, kw_only=True):
+    """The last `cut` messages of a session as it was at `head`, which models shall not see again."""
+
+    lane: str
+    epoch: int
+    head: int
+    cut: int
+    actor: str
+    at: float
+
+
 class SessionStore(Protocol):
-    """Ends of sessions, and who wrote in old ones."""
+    """Ends of sessions, what is taken out of them, and who wrote in old ones."""
 
     async def old_writers(self, lane: str) -> frozenset[str]:
         """Return who wrote in a session from before conversation names belonged to senders.
@@ -48,6 +59,13 @@ class SessionStore(Protocol):
 
         False if it ended meanwhile, or if something is under way in it; a message `but` that waits
         there to be worked on, and others behind it, are not.
+        """
+        ...
+
+    async def undo(self, undo: SessionUndo) -> bool:
+        """Take messages out of a session outside a turn; they stay in its graph.
+
+        False if the session has moved on or ended meanwhile, or if something is under way in it.
         """
         ...
 

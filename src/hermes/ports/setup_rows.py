@@ -63,9 +63,13 @@ class SetupCall(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class ProveRow(SetupCall, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The call that proves the credential; `shows` says whose it is, by fields of the answer."""
+    """The call that proves the credential; `shows` says whose it is, by fields of the answer.
+
+    `has` is a field that only a success has, where a refusal has the status of one.
+    """
 
     shows: str
+    has: str = ""
 
 
 class CommandsRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -6,9 +6,10 @@ ciphertext; a second backend adds a folder and passes the same contract suite.
 """
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from hermes.ports.access import AccessStore
+from hermes.ports.activity import ActivityStore
 from hermes.ports.agents import AgentStore
 from hermes.ports.approvals import ApprovalStore
 from hermes.ports.audit import AuditStore
@@ -24,6 +25,7 @@ from hermes.ports.inbox import InboxStore
 from hermes.ports.interactions import InteractionStore
 from hermes.ports.keys import AnswerStore, KeyStore
 from hermes.ports.memory import FactStore, JobStore, SoulStore, VectorStore
+from hermes.ports.messages import MessageLister
 from hermes.ports.offers import OfferStore
 from hermes.ports.operations import (
     DeadLetterStore,
@@ -35,6 +37,7 @@ from hermes.ports.outbox import OutboxStore
 from hermes.ports.pairing import PairingStore
 from hermes.ports.people import OwnerStore, PeopleStore, UserStore
 from hermes.ports.person_rows import HomeReader
+from hermes.ports.replays import ReplayStore
 from hermes.ports.responses import ResponseStore
 from hermes.ports.secrets import SecretStore
 from hermes.ports.sends import SendStore
@@ -45,6 +48,8 @@ from hermes.ports.tasks import TaskStore
 from hermes.ports.timeline import Timeline
 from hermes.ports.turns import TurnStore
 from hermes.ports.wallet import WalletStore
+
+Result = TypeVar("Result")
 
 
 class Store(Protocol):
@@ -231,6 +236,16 @@ class Store(Protocol):
         ...
 
     @property
+    def messages(self) -> MessageLister:
+        """Messages as operators list them."""
+        ...
+
+    @property
+    def activity(self) -> ActivityStore:
+        """Counts of turns, and those that run."""
+        ...
+
+    @property
     def ids(self) -> IdStore:
         """Ids by a part of them."""
         ...
@@ -246,6 +261,11 @@ class Store(Protocol):
         ...
 
     @property
+    def replays(self) -> ReplayStore:
+        """Answers that operators had made again."""
+        ...
+
+    @property
     def access(self) -> AccessStore:
         """Credentials as hashes."""
         ...
@@ -253,6 +273,13 @@ class Store(Protocol):
     @property
     def graphs(self) -> HomeReader:
         """The message graphs, for plain reading."""
+        ...
+
+    async def read_graphs(self, work: Callable[[HomeReader], Result]) -> Result:
+        """Run plain code over the message graphs in a thread, as they are when it begins.
+
+        It is for long readings; the code may keep nothing of the reader.
+        """
         ...
 
     async def rotate_keys(
@@ -270,9 +297,10 @@ class Store(Protocol):
         ...
 
     async def timeline(self, name: str) -> Timeline | None:
-        """Return everything known of a message, a refusal or a call, by its id.
+        """Return everything known of a message, a refusal, a delivery or a call, by its id.
 
-        A message is found by its external id too; of a call there are only events.
+        A message is found by its external id and by that of a reply, too; of a call there are only
+        events, and of what was sent without a message only its delivery.
         """
         ...
 

@@ -44,19 +44,27 @@ class ToolTraits(msgspec.Struct, frozen=True, kw_only=True):
 
 RunChild = Callable[[str, str], Awaitable[str]]
 Approver = Literal["nobody", "person", "admins"]
+# Who may answer a question: the person who is asked, also admins and operators, or these alone.
+Deciders = Literal["person", "approvers", "admins"]
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
     """What a running tool wants to know of the person, in words and as a JSON schema.
 
-    A schema without properties asks for a yes or a no. The person may take `within_s`, counted from
-    when they are shown it.
+    A schema without properties asks for a yes or a no, and only such a question has `deciders` other
+    than the person. They may take `within_s`, counted from when the question is shown.
     """
 
     text: str
     # Any: a JSON schema.
     schema: Mapping[str, Any]
     within_s: float
+    deciders: Deciders = "person"
+
+    @property
+    def is_yes_or_no(self) -> bool:
+        """Whether a yes is an answer."""
+        return not self.schema.get("properties")
 
 
 # Any: the answer, JSON values by name; None when the person declines or cannot be asked.

@@ -1,6 +1,6 @@
 """Turns over the store port: lanes, the view of a message, and the commit that ends its turn."""
 
-from typing import Literal, Protocol
+from typing import Final, Literal, Protocol
 
 import msgspec
 
@@ -25,6 +25,8 @@ from hermes.ports.transcripts import Compaction, NewCall, TranscriptEntry
 WAITS_FOR_PLACE = "waits_for_place"
 # The event in the timeline of a message whose model saw a summary or a note in the place of older ones.
 COMPACTED_HISTORY = "compacted_history"
+# How much of a tool's result, and of the model's thoughts, callers are shown.
+SHOWN_CHARS: Final = 2_000
 
 
 CutReason = Literal["length", "refusal"]
@@ -108,13 +110,14 @@ class Begin(msgspec.Struct, frozen=True, kw_only=True):
     events: tuple[TimelineEvent, ...] = ()
 
 
-class ToolUse(msgspec.Struct, frozen=True):
-    """A tool that a turn ran, or that it was not allowed to run."""
+class ToolUse(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A tool that a turn ran, or that it was not allowed to run, and the beginning of its result."""
 
     name: str
     arguments: str
     failed: bool = False
     was_run: bool = True
+    result: str = ""
 
 
 class TurnResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -124,7 +127,8 @@ class TurnResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `platform_usage` is what the platform paid beside it: calls whose answer the person did not get.
     `stop_reason` is `length` or `refusal` if the model did not end the answer by itself. `waits` says
     what the `approval` is about. A failed turn that `is_partial` has given a part of an answer.
-    `files` are those that the reply has, beside its text.
+    `files` are those that the reply has, beside its text; `thoughts` is the beginning of what the model
+    thought before it, as far as its service shows it.
     """
 
     text: str
@@ -141,6 +145,7 @@ class TurnResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     platform_usage: Usage = Usage()
     is_partial: bool = False
     files: tuple[Media, ...] = ()
+    thoughts: str = ""
 
 
 class Charge(msgspec.Struct, frozen=True, kw_only=True):
@@ -152,7 +157,7 @@ class Charge(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Interaction(msgspec.Struct, frozen=True, kw_only=True):
-    """The provenance row of a turn."""
+    """The provenance row of a turn; `took_s` is how long its sender waited, from the arrival to the end."""
 
     agent: str
     platform: str
@@ -164,6 +169,7 @@ class Interaction(msgspec.Struct, frozen=True, kw_only=True):
     tool_exec_ms: float = 0.0
     usage: Usage = Usage()
     platform_usage: Usage = Usage()
+    took_s: float | None = None
 
 
 class DeliveryStop(msgspec.Struct, frozen=True):

@@ -59,6 +59,8 @@ class Upkeep:
             _log.info("purged", rows=_PURGE_AT_ONCE)
         await self._store.answers.forget(before=self._clock.now())
         await self._store.responses.forget(before=self._clock.now())
+        await self._store.people.hide_erased(at=self._clock.now())
+        await self._store.activity.tidy(self._clock.now())
         if self._tidy is not None:
             await self._tidy()
 

@@ -15,14 +15,25 @@ import structlog
 
 from hermes.control.tokens import TOKEN_PREFIX, maker_digest, sign_out_all, token_digest
 from hermes.errors import Forbidden, StoreError, TryLater, Unauthenticated
-from hermes.ports.access import AccessStore, Credential, Role
+from hermes.http.cookies import cookie_in
+from hermes.message.owner import WEB_OWNER
+from hermes.ports.access import (
+    AccessStore,
+    Credential,
+    LinkKind,
+    Newcomer,
+    NewSession,
+    Role,
+    read_invitation,
+)
 from hermes.ports.clock import Clock
-from hermes.ports.gateway_api import Caller, owner_only
+from hermes.ports.gateway_api import Caller
 
 COOKIE = "hermes_session"
 RandomBytes = Callable[[int], bytes]
 
-_LOCAL = Caller("local", "cli")
+_OWNER = WEB_OWNER[1]
+_LOCAL = Caller("local", "cli", user=_OWNER)
 # Often enough to see whether a session is still in use.
 _NOTE_USE_EVERY_S: Final = 3600.0
 _LONGEST_LABEL: Final = 200
@@ -58,6 +69,22 @@ class Access(Protocol):
 
     async def sign_in_with_token(self, token: str, *, browser: str = "") -> str:
         """Return a new session's secret for a valid token or raise `Unauthenticated`."""
+        ...
+
+    async def admit(self, who: Newcomer, *, browser: str = "") -> str:
+        """Return a new session's secret for a person whom an identity provider has identified."""
+        ...
+
+    async def sessions_of(self, caller: Caller) -> tuple[Credential, ...]:
+        """Return the browser sessions of the caller's person, the newest first."""
+        ...
+
+    async def name_of(self, caller: Caller) -> str:
+        """Return the name of the caller's person, or as whom they write if no name is known."""
+        ...
+
+    async def end_sessions(self, caller: Caller, *, only: str = "") -> int:
+        """End one of the caller's own sessions, or all others; return how many ended."""
         ...
 
     async def sign_out(self, headers: Mapping[str, str]) -> bool:
@@ -118,31 +145,70 @@ class StoredAccess:
         expires_at = self._clock.now() + self._times.code_s
         parent = await maker_digest(self._store, maker)
         await self._store.add(
-            "signin", token_digest(code), label="link", expires_at=expires_at, parent=parent
+            "signin",
+            token_digest(code),
+            label="link",
+            expires_at=expires_at,
+            parent=parent,
+            user=_OWNER,
         )
         return code
 
     async def sign_in(self, code: str, *, browser: str = "") -> str:
-        """Use up a one-time code; return the session's secret or raise `Unauthenticated`."""
-        session, now = self._secret(), self._clock.now()
-        is_used = await self._store.use_link(
-            token_digest(code),
-            token_digest(session),
-            label=_label(browser or "link"),
-            now=now,
-            expires_at=now + self._times.session_s,
-        )
-        if not is_used:
+        """Use up a one-time code or an invitation; return the session's secret.
+
+        Raises `Unauthenticated`, or `Forbidden` if the person is blocked.
+        """
+        invitation = read_invitation(code)
+        secret, session = self._new_session(browser or "link")
+        digest = token_digest(invitation or code)
+        kind: LinkKind = "signin" if invitation is None else "invite"
+        if await self._store.use_link(kind, digest, session):
+            return secret
+        if invitation is not None:
             raise Unauthenticated(
-                "This sign-in link was used or has expired: run `hermes link` for a new one."
+                "This invitation was used, has expired or was withdrawn: ask for a new one."
             )
-        return session
+        raise Unauthenticated(
+            "This sign-in link was used or has expired: run `hermes link` for a new one."
+        )
 
     async def sign_in_with_token(self, token: str, *, browser: str = "") -> str:
         """Return a new session's secret for a valid token or raise `Unauthenticated`."""
-        caller = owner_only(await self._check_token(token))
+        caller = await self._check_token(token)
         parent = None if caller.kind == "local" else token_digest(token)
-        return await self._make_session(browser or "token", role=caller.role, parent=parent)
+        secret, session = self._new_session(browser or "token")
+        await self._store.add(
+            "session",
+            session.digest,
+            label=session.label,
+            expires_at=session.expires_at,
+            role=caller.role,
+            parent=parent,
+            user=caller.user,
+        )
+        return secret
+
+    async def admit(self, who: Newcomer, *, browser: str = "") -> str:
+        """Return a new session's secret for a person whom an identity provider has identified."""
+        secret, session = self._new_session(browser or "sign-in")
+        await self._store.admit(who, session)
+        return secret
+
+    async def sessions_of(self, caller: Caller) -> tuple[Credential, ...]:
+        """Return the browser sessions of the caller's person, the newest first."""
+        now = self._clock.now()
+        known = await self._store.sessions_of(caller.user)
+        return tuple(one for one in known if one.expires_at is None or one.expires_at > now)
+
+    async def name_of(self, caller: Caller) -> str:
+        """Return the name of the caller's person, or as whom they write if no name is known."""
+        return await self._store.name_of(caller.user) or caller.user
+
+    async def end_sessions(self, caller: Caller, *, only: str = "") -> int:
+        """End one of the caller's own sessions, or all others; return how many ended."""
+        keep = "" if only else caller.session
+        return await self._store.end_sessions_of(caller.user, only=only, keep=keep)
 
     async def sign_out(self, headers: Mapping[str, str]) -> bool:
         """End the session in the request's cookie; return False if it had already ended."""
@@ -170,11 +236,12 @@ class StoredAccess:
         found = await self._store.find("session", token_digest(session), now=self._clock.now())
         if found is None:
             raise Unauthenticated(
-                "This browser's session is unknown or has expired: run `hermes link` and open "
-                "the link that it prints."
+                "This browser's session has ended or has expired: sign in again, with a new link "
+                "or invitation."
             )
         await self._note_use(found)
-        return Caller("browser", "owner", found.role, found.token, found.id)
+        name = found.user or found.role
+        return Caller("browser", name, found.role, found.token, found.id, user=found.user)
 
     async def _note_use(self, session: Credential) -> None:
         """Record now and then that a session is in use, for the list of sessions."""
@@ -205,40 +272,28 @@ class StoredAccess:
             "Unknown token: copy it again, or create a new one with `hermes token`."
         )
 
-    async def _make_session(
-        self, label: str, *, role: Role = "owner", parent: bytes | None = None
-    ) -> str:
-        session = self._secret()
-        await self._store.add(
-            "session",
-            token_digest(session),
-            label=_label(label),
-            expires_at=self._clock.now() + self._times.session_s,
-            role=role,
-            parent=parent,
+    def _new_session(self, label: str) -> tuple[str, NewSession]:
+        """Return the secret of a new session, and what is kept of it."""
+        secret, now = self._secret(), self._clock.now()
+        return secret, NewSession(
+            digest=token_digest(secret),
+            label=label[:_LONGEST_LABEL],
+            now=now,
+            expires_at=now + self._times.session_s,
         )
-        return session
 
     def _secret(self) -> str:
         return urlsafe_b64encode(self._random_bytes(32)).rstrip(b"=").decode("ascii")
 
 
-def _label(text: str) -> str:
-    return text[:_LONGEST_LABEL]
-
-
 def session_in(cookies: str) -> str | None:
-    """Return the session's secret from a Cookie header, whatever the other cookies look like."""
-    for pair in cookies.split(";"):
-        name, _, value = pair.strip().partition("=")
-        if name == COOKIE:
-            return value
-    return None
+    """Return the session's secret from a Cookie header."""
+    return cookie_in(cookies, COOKIE)
 
 
 def speaking(caller: Caller) -> Caller:
-    """Return a caller that may send messages; raise `Forbidden` for a viewer."""
-    if caller.role == "viewer":
+    """Return a caller that may send messages of anybody; raise `Forbidden` for others."""
+    if operating(caller).role == "viewer":
         raise Forbidden(
             "This is a viewer's token: it may read /control and /metrics, but not send messages. "
             "Messages need the role operator: `hermes token create --role operator` makes one."
@@ -246,5 +301,16 @@ def speaking(caller: Caller) -> Caller:
     return caller
 
 
+def operating(caller: Caller) -> Caller:
+    """Return an operator; raise `Forbidden` for a person, who may use the web chat alone."""
+    if caller.role == "person":
+        raise Forbidden(
+            "You are signed in to the web chat, and this is for operators. Use the chat page."
+        )
+    return caller
+
+
 def _caller(token: Credential) -> Caller:
-    return Caller("token", "api", token.role, token.id, may_delegate=token.may_delegate)
+    user = _OWNER if token.role == "owner" else ""
+    may_delegate = token.may_delegate
+    return Caller("token", "api", token.role, token.id, may_delegate=may_delegate, user=user)

@@ -133,6 +133,14 @@ class ControlGate:
             )
         return _actor(caller, exchange)
 
+    async def note(self, actor: Actor, order: AnyOrder, request: object) -> None:
+        """Put an order on record whose answer is no report; raise `Forbidden` as for any other."""
+
+        async def nothing() -> None:
+            return None
+
+        await self._audited.act(actor, order, work=nothing, request=request)
+
     def _is_private(self, exchange: HttpExchange) -> bool:
         scope, headers = exchange.scope, exchange.headers
         peer = scope["client"][0] if scope.get("client") else None

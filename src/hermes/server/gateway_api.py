@@ -28,7 +28,7 @@ from hermes.ports.store import Store
 from hermes.ports.turns import TurnResult
 from hermes.ports.upward import Progress
 from hermes.ports.work_files import SessionOwner
-from hermes.server.auth import Access, speaking
+from hermes.server.auth import Access, operating, speaking
 from hermes.sessions.keys import SessionKeys
 
 _decode_asked = msgspec.json.Decoder(TurnResult).decode
@@ -80,7 +80,11 @@ class GatewayApiServer:
         return speaking(await self._access.authenticate(headers))
 
     async def recognise(self, headers: Mapping[str, str]) -> Caller:
-        """Return the owner of a bearer token or a session cookie; raise `Unauthenticated`."""
+        """Return which operator shows a bearer token or a session cookie; raise `Unauthenticated`."""
+        return operating(await self._access.authenticate(headers))
+
+    async def signed_in(self, headers: Mapping[str, str]) -> Caller:
+        """Return whoever shows a bearer token or a session cookie, also a person of the web chat."""
         return await self._access.authenticate(headers)
 
     async def message(self, message_id: str) -> MessageStatus | None:
@@ -224,6 +228,15 @@ class GatewayApiServer:
         folder = named.settings.adapter.folder
         return SessionOwner(person_id=access.person_id, lane=lane, folder=folder)
 
-    async def conversations(self, platform: str, *, limit: int) -> tuple[dict[str, Any], ...]:
+    async def conversations(
+        self, platform: str, *, limit: int, user_id: str | None = None
+    ) -> tuple[dict[str, Any], ...]:
         """Return the platform's conversations, most recently used first."""
-        return await self._store.transcripts.sessions(platform=platform, limit=limit)
+        if user_id is None:
+            return await self._store.transcripts.sessions(platform=platform, limit=limit)
+        person_id = (await self._store.users.channel_access(platform, user_id)).person_id
+        if person_id is None:
+            return ()
+        return await self._store.transcripts.sessions_of(
+            platform, user_id, person_id=person_id, limit=limit
+        )

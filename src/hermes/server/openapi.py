@@ -106,7 +106,8 @@ def plain_page(document: Json) -> bytes:
 def _kinds(endpoints: Sequence[ApiEndpoint], orders: Sequence[AnyOrder]) -> list[Any]:
     """Return every type that needs a schema, once."""
     found = [order.report for order in orders]
-    found += [kind for one in endpoints for kind in (one.request, one.report) if kind is not None]
+    for one in endpoints:
+        found += [kind for kind in (one.request, one.report, one.refusal) if kind is not None]
     return list({_key(kind): kind for kind in (*found, ErrorBody)}.values())
 
 
@@ -201,7 +202,7 @@ def _endpoint(endpoint: ApiEndpoint, by_kind: Mapping[str, Json]) -> Json:
         "summary": endpoint.summary,
         "responses": _answers(endpoint, by_kind),
     }
-    if endpoint.path.startswith("/v1/"):
+    if endpoint.is_bearer_only:
         operation["security"] = [{"token": []}]
     if endpoint.streams:
         events = {"text/event-stream": {"schema": {"type": "string"}}}
@@ -209,6 +210,10 @@ def _endpoint(endpoint: ApiEndpoint, by_kind: Mapping[str, Json]) -> Json:
     parameters: list[Json] = [
         {"name": name, "in": "query", "description": text, "schema": {"type": "string"}}
         for name, text in endpoint.query.items()
+    ]
+    parameters += [
+        {"name": name, "in": "header", "description": text, "schema": {"type": "string"}}
+        for name, text in endpoint.headers.items()
     ]
     for name in _IN_PATH.findall(_path(endpoint.path)):
         schema = {"type": "string"}
@@ -224,8 +229,13 @@ def _endpoint(endpoint: ApiEndpoint, by_kind: Mapping[str, Json]) -> Json:
 def _answers(endpoint: ApiEndpoint, by_kind: Mapping[str, Json]) -> Json:
     if endpoint.report is None:
         return {"204": {"description": "Done."}, "default": _FAILED}
-    answer = {"description": "Done.", "content": _content(endpoint.report, by_kind)}
-    return {"200": answer, "default": _FAILED}
+    answers: Json = {"200": {"description": "Done.", "content": _content(endpoint.report, by_kind)}}
+    if endpoint.accepted:
+        answers["202"] = {"description": endpoint.accepted}
+    body = _content(endpoint.refusal or ErrorBody, by_kind)
+    for status, why in endpoint.refusals.items():
+        answers[str(status)] = {"description": why, "content": body}
+    return {**answers, "default": _FAILED}
 
 
 # Any: the type of a body; `bytes` is a file.

@@ -2,17 +2,21 @@
 
 import msgspec
 
-from hermes.errors import Unauthenticated
-from hermes.ports.access import Credential, Role, credential_id
+from hermes.errors import Conflict, Forbidden, Unauthenticated
+from hermes.ports.access import Credential, LinkKind, Newcomer, NewSession, Role, credential_id
 
 _MAKERS = ("token", "session")
+_MOST_INVITED = 1_000
+_MOST_SESSIONS = 50
 
 
 class MemoryAccessStore:
-    """Stores credential hashes in a dictionary."""
+    """Stores credential hashes in a dictionary; `blocked` are users of the web chat."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, bytes], Credential] = {}
+        self.blocked: set[str] = set()
+        self._names: dict[str, str] = {}
 
     async def add(
         self,
@@ -24,6 +28,7 @@ class MemoryAccessStore:
         role: Role = "owner",
         parent: bytes | None = None,
         may_delegate: bool = False,
+        user: str = "",
     ) -> None:
         """Store a credential's hash."""
         limits = () if parent is None else self._ends_of_makers(kind, parent)
@@ -37,6 +42,7 @@ class MemoryAccessStore:
             digest=digest,
             parent=parent,
             may_delegate=may_delegate,
+            user=user,
         )
 
     async def check(self, kind: str, digest: bytes, *, now: float) -> bool:
@@ -48,18 +54,94 @@ class MemoryAccessStore:
         found = self._known.get((kind, digest))
         if found is None or (found.expires_at is not None and now >= found.expires_at):
             return None
-        return found
+        return None if found.role != "owner" and found.user in self.blocked else found
 
-    async def use_link(
-        self, link: bytes, session: bytes, *, label: str, now: float, expires_at: float | None
-    ) -> bool:
-        """Use up a sign-in link and store the hash of its session: both, or neither."""
-        found = await self.find("signin", link, now=now)
-        if found is None:
+    async def use_link(self, kind: LinkKind, link: bytes, session: NewSession) -> bool:
+        """Use up a sign-in link or an invitation and store its session: both, or neither."""
+        found = self._known.get((kind, link))
+        if found is None or (found.expires_at is not None and session.now >= found.expires_at):
             return False
-        await self.add("session", session, label=label, expires_at=expires_at, parent=found.parent)
-        del self._known["signin", link]
+        if found.role != "owner":
+            self._refuse_blocked(found.user)
+        await self._keep(session, user=found.user, role=found.role, parent=found.parent)
+        del self._known[kind, link]
         return True
+
+    async def invite(
+        self, digest: bytes, who: Newcomer, *, role: Role, at: float, expires_at: float
+    ) -> Credential:
+        """Store an invitation of a person."""
+        for one in await self.list("invite"):
+            if one.expires_at is not None and one.expires_at <= at:
+                del self._known["invite", one.digest]
+        if len(await self.list("invite")) >= _MOST_INVITED:
+            raise Conflict("Too many invitations are open.")
+        self._refuse_blocked(who.user)
+        self._know(who)
+        new = Credential(
+            id=credential_id(digest),
+            label=who.name or who.user,
+            role=role,
+            created_at=at,
+            expires_at=expires_at,
+            digest=digest,
+            user=who.user,
+        )
+        self._known["invite", digest] = new
+        return new
+
+    async def withdraw(self, invitation: str) -> bool:
+        """End an invitation by its id; False if there is none."""
+        ended = [one for one in await self.list("invite") if one.id == invitation]
+        for one in ended:
+            del self._known["invite", one.digest]
+        return bool(ended)
+
+    async def admit(self, who: Newcomer, session: NewSession) -> None:
+        """Store a session of a person whom somebody else has identified."""
+        self._refuse_blocked(who.user)
+        self._know(who)
+        await self._keep(session, user=who.user, role="person", parent=None)
+
+    async def sessions_of(self, user: str) -> tuple[Credential, ...]:
+        """Return the browser sessions of a person of the web chat, newest first."""
+        return tuple(one for one in await self.list("session") if user and one.user == user)
+
+    async def name_of(self, user: str) -> str:
+        """Return the name of a person of the web chat; empty if none is known."""
+        return self._names.get(user, "")
+
+    def _know(self, who: Newcomer) -> None:
+        if who.name:
+            self._names[who.user] = who.name
+
+    async def end_sessions_of(self, user: str, *, only: str = "", keep: str = "") -> int:
+        """End a person's own sessions and say how many: one by its id, or all but one."""
+        own = await self.sessions_of(user)
+        ended = [one for one in own if only in ("", one.id) and one.id != keep]
+        for one in ended:
+            await self.sign_out(one.digest)
+        return len(ended)
+
+    async def _keep(
+        self, session: NewSession, *, user: str, role: Role, parent: bytes | None
+    ) -> None:
+        if role != "owner":
+            for one in (await self.sessions_of(user))[_MOST_SESSIONS - 1 :]:
+                await self.sign_out(one.digest)
+        await self.add(
+            "session",
+            session.digest,
+            label=session.label,
+            expires_at=session.expires_at,
+            role=role,
+            parent=parent,
+            user=user,
+        )
+
+    def _refuse_blocked(self, user: str) -> None:
+        if user in self.blocked:
+            raise Forbidden(f"web:{user} is blocked.")
 
     async def list(self, kind: str) -> tuple[Credential, ...]:
         """Return every credential of a kind, newest first."""

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from hermes.testing.model_script import ScriptedTurn, split
-from hermes.testing.turn_server import chunk, whole
+from hermes.testing.turn_server import WireAnswer, chunk, whole
 
 _encode = msgspec.json.encode
 _TYPES = {
@@ -23,27 +23,13 @@ _STOPS = {None: "end_turn", "length": "max_tokens", "refusal": "refusal"}
 SIGNATURE = "c2NyaXB0ZWQ="
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """One scripted turn with the extra data that the wire needs; `tools` are (id, name,
-    arguments).
-    """
-
-    turn: ScriptedTurn
-    id: str
-    model: str
-    tokens_in: int
-    tools: tuple[tuple[str, str, str], ...] = ()
+class Answer(WireAnswer, frozen=True, kw_only=True):
+    """One scripted turn as Anthropic tells it."""
 
     @property
     def stop_reason(self) -> str:
         """The stop reason in Anthropic's terms."""
         return "tool_use" if self.tools else _STOPS[self.turn.stops]
-
-    @property
-    def tokens_out(self) -> int:
-        """How many tokens the model wrote."""
-        told = self.turn.tokens_out
-        return told if told is not None else max(1, len(self.turn.pieces))
 
     # Any: JSON objects on their way to the encoder.
     def usage(self, tokens_out: int) -> dict[str, Any]:

@@ -1,12 +1,6 @@
-"""A loopback server that implements Anthropic Messages strictly and answers by script.
+"""A loopback server that implements Anthropic Messages strictly and answers by script."""
 
-`python -m hermes.testing.anthropic_server --port 0` prints `{"port": N, ...}` and runs until its
-standard input closes.
-"""
-
-import argparse
 import asyncio
-import os
 
 import msgspec
 
@@ -21,7 +15,7 @@ from hermes.testing.anthropic_shape import (
 )
 from hermes.testing.model_script import Script, SeenConversation, answer_by_text
 from hermes.testing.scripted_http import ReceivedRequest, Sleep
-from hermes.testing.turn_server import TurnFrames, TurnServer, serve
+from hermes.testing.turn_server import TurnFrames, TurnServer
 
 Headers = dict[str, str]
 
@@ -64,6 +58,8 @@ class AnthropicServer(TurnServer):
     With a `key` only that credential is accepted, without one any.
     """
 
+    error = staticmethod(frames.error)
+
     def __init__(
         self,
         script: Script = answer_by_text,
@@ -71,14 +67,8 @@ class AnthropicServer(TurnServer):
         key: str | None = None,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
-        super().__init__(sleep=sleep)
-        self._script = script
-        self._key = key
+        super().__init__(script, key=key, sleep=sleep)
         self.invocations: list[Invocation] = []
-
-    def refuse(self, text: str) -> bytes:
-        """Return the answer to what is no request."""
-        return frames.error(400, text)
 
     def read(self, call: ReceivedRequest) -> TurnFrames | bytes:
         """Return what is to be played for a request, or its refusal."""
@@ -117,7 +107,7 @@ class AnthropicServer(TurnServer):
         shown = headers.get("x-api-key") or bearer
         if not shown:
             raise Refusal(401, "x-api-key header is required")
-        if self._key is not None and shown != self._key:
+        if self.key is not None and shown != self.key:
             raise Refusal(401, f"invalid x-api-key: {shown}")
         is_oauth = "x-api-key" not in headers and not bearer.startswith("sk-ant-api")
         if is_oauth and _OAUTH_BETA not in headers.get("anthropic-beta", "").split(","):
@@ -125,31 +115,13 @@ class AnthropicServer(TurnServer):
 
     def invoke(self, request: MessagesRequest, headers: Headers, *, body: bytes) -> frames.Answer:
         """Count the call and return its answer."""
-        seen = seen_in(request)
-        number = len(self.invocations) + 1
-        turn = self._script(seen, number)
-        self.invocations.append(Invocation(number, request, headers, body))
+        turn = self.next_turn(seen_in(request))
+        self.invocations.append(Invocation(self.calls, request, headers, body))
         words = sum(text_of(message.content).count(" ") + 1 for message in request.messages)
         return frames.Answer(
             turn=turn,
-            id=f"msg_{number}",
+            id=f"msg_{self.calls}",
             model=request.model,
             tokens_in=turn.tokens_in if turn.tokens_in is not None else words,
-            tools=tuple(
-                (f"toolu_{os.getpid()}_{number}_{index}", tool.name, tool.arguments)
-                for index, tool in enumerate(turn.tools)
-            ),
+            tools=self.tool_calls(turn, "toolu"),
         )
-
-
-def main(arguments: list[str] | None = None) -> None:
-    """Run the server as a program."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--port", type=int, default=0, help="0 takes any free one")
-    parser.add_argument("--key", help="the credential that callers must show")
-    options = parser.parse_args(arguments)
-    asyncio.run(serve(AnthropicServer(key=options.key), port=options.port))
-
-
-if __name__ == "__main__":
-    main()

@@ -88,14 +88,8 @@ def _refusal(dialect: Dialect) -> Callable[[int, str], bytes]:
     def ollama(_status: int, words: str) -> bytes:
         return _encode({"error": words})
 
-    every: dict[Dialect, Callable[[int, str], bytes]] = {
-        "openai": openai,
-        "openai_responses": openai,
-        "anthropic": anthropic,
-        "gemini": gemini,
-        "ollama": ollama,
-    }
-    return every[dialect]
+    own = {"anthropic": anthropic, "gemini": gemini, "ollama": ollama}
+    return own.get(dialect, openai)
 
 
 def _line(payload: bytes) -> bytes:

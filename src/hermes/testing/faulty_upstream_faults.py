@@ -8,6 +8,7 @@ import asyncio
 import zlib
 from collections.abc import Awaitable, Callable, Iterable
 from functools import lru_cache
+from typing import Literal
 
 import msgspec
 
@@ -23,6 +24,7 @@ _BIG_HEADER = 65_536
 _BIG_ERROR = 1_048_576
 # How many iterations of the loop a caller in it needs to read what was written.
 _TURNS = 25
+_GARBAGE = b"}{ nothing of the kind"
 _PAGE = b"<html><head><title>502 Bad Gateway</title></head><body><h1>Bad Gateway</h1></body></html>"
 
 
@@ -69,11 +71,36 @@ class Scene(msgspec.Struct, frozen=True):
 Fault = Callable[[Scene], Awaitable[None]]
 
 
-async def none(scene: Scene) -> None:
-    """Give the good answer."""
-    scene.begin()
-    await scene.say(scene.answer.whole)
-    scene.out.end()
+def _spoiled(
+    frames: Callable[[Scene], Iterable[bytes]] = lambda _scene: (),
+    *headers: str,
+    after: Literal["headers", "preamble", "half"] = "headers",
+    then: Literal["end", "cut", "reset", "hang"] = "end",
+) -> Fault:
+    """Return the fault of an answer that begins well, goes on with some frames, and ends."""
+
+    async def fault(scene: Scene) -> None:
+        if after == "headers":
+            scene.begin(*headers)
+        else:
+            await (scene.open() if after == "preamble" else scene.half())
+        await scene.say(frames(scene))
+        if then == "hang":
+            await asyncio.Event().wait()
+        {"end": scene.out.end, "cut": scene.out.cut, "reset": scene.out.reset}[then]()
+
+    return fault
+
+
+def _lines(payload: bytes) -> Callable[[Scene], Iterable[bytes]]:
+    return lambda scene: [scene.answer.line(payload)]
+
+
+def _overloaded(scene: Scene) -> Iterable[bytes]:
+    return [scene.answer.error(scene.words("overloaded"))]
+
+
+none = _spoiled(lambda scene: scene.answer.whole)
 
 
 async def reset_before_headers(scene: Scene) -> None:
@@ -94,75 +121,15 @@ async def not_http(scene: Scene) -> None:
     scene.out.cut()
 
 
-async def huge_header(scene: Scene) -> None:
-    scene.begin("X-Filler: " + "x" * _BIG_HEADER)
-    await scene.say(scene.answer.whole)
-    scene.out.end()
-
-
 async def hang_before_headers(_scene: Scene) -> None:
     await asyncio.Event().wait()
 
 
-async def hang_mid_stream(scene: Scene) -> None:
-    await scene.half()
-    await asyncio.Event().wait()
-
-
-async def reset_mid_stream(scene: Scene) -> None:
-    await scene.half()
-    scene.out.reset()
-
-
-async def closed_mid_stream(scene: Scene) -> None:
-    await scene.half()
-    scene.out.cut()
-
-
-async def closed_after_preamble(scene: Scene) -> None:
-    await scene.open()
-    scene.out.cut()
-
-
-async def ended_after_preamble(scene: Scene) -> None:
-    await scene.open()
-    scene.out.end()
-
-
-async def empty_body(scene: Scene) -> None:
-    scene.begin()
-    scene.out.end()
-
-
-async def garbage(scene: Scene) -> None:
-    scene.begin()
-    await scene.say([scene.answer.line(b"}{ nothing of the kind")])
-    scene.out.end()
-
-
-async def garbage_mid_stream(scene: Scene) -> None:
-    await scene.half()
-    await scene.say([scene.answer.line(b"}{ nothing of the kind")])
-    scene.out.end()
-
-
 async def garbage_between(scene: Scene) -> None:
     await scene.half()
-    await scene.say([scene.answer.line(b"}{ nothing of the kind")])
+    await scene.say([scene.answer.line(_GARBAGE)])
     await scene.say(scene.answer.deltas[2:])
     await scene.say(scene.answer.closing)
-    scene.out.end()
-
-
-async def half_json(scene: Scene) -> None:
-    scene.begin()
-    await scene.say([scene.answer.line(b'{"id":"c","model":"st')])
-    scene.out.end()
-
-
-async def other_json(scene: Scene) -> None:
-    scene.begin()
-    await scene.say([scene.answer.line(b'{"hello":"world"}')])
     scene.out.end()
 
 
@@ -175,61 +142,11 @@ async def error_in_json(scene: Scene) -> None:
     scene.out.whole(200, body, kind="application/json")
 
 
-async def no_end(scene: Scene) -> None:
-    scene.begin()
-    await scene.say((*scene.answer.preamble, *scene.answer.deltas))
-    scene.out.end()
-
-
-async def no_last_marker(scene: Scene) -> None:
-    scene.begin()
-    await scene.say(scene.answer.whole[:-1])
-    scene.out.end()
-
-
-async def cut_mid_delta(scene: Scene) -> None:
-    await scene.half()
-    last = scene.answer.deltas[-1]
-    await scene.say([last[: len(last) // 2]])
-    scene.out.end()
-
-
-async def error_first(scene: Scene) -> None:
-    scene.begin()
-    await scene.say([scene.answer.error(scene.words("overloaded"))])
-    scene.out.end()
-
-
-async def error_mid_stream(scene: Scene) -> None:
-    await scene.half()
-    await scene.say([scene.answer.error(scene.words("overloaded"))])
-    scene.out.end()
-
-
 async def double_deltas(scene: Scene) -> None:
     answer = scene.answer
     await scene.open()
     await scene.say([piece for delta in answer.deltas for piece in (delta, delta)])
     await scene.say(answer.closing)
-    scene.out.end()
-
-
-async def double_end(scene: Scene) -> None:
-    scene.begin()
-    await scene.say((*scene.answer.whole, *scene.answer.closing[-1:]))
-    scene.out.end()
-
-
-async def cut_arguments(scene: Scene) -> None:
-    scene.begin()
-    await scene.say(scene.answer.called)
-    scene.out.end()
-
-
-async def huge_line(scene: Scene) -> None:
-    await scene.half()
-    filler = b'"' + b"x" * scene.answer.longest + b'"'
-    await scene.say([scene.answer.line(filler)])
     scene.out.end()
 
 
@@ -273,16 +190,12 @@ async def bad_chunk(scene: Scene) -> None:
     scene.out.raw(b"no length\r\nof anything\r\n")
 
 
-async def bomb(scene: Scene) -> None:
-    scene.begin("Content-Encoding: gzip")
-    await scene.say([_bomb()])
-    scene.out.end()
+def _half_of(frame: bytes) -> bytes:
+    return frame[: len(frame) // 2]
 
 
-async def unknown_encoding(scene: Scene) -> None:
-    scene.begin("Content-Encoding: x-cipher")
-    await scene.say([piece[::-1] for piece in scene.answer.whole])
-    scene.out.end()
+def _huge(scene: Scene) -> Iterable[bytes]:
+    return [scene.answer.line(b'"' + b"x" * scene.answer.longest + b'"')]
 
 
 @lru_cache(maxsize=1)
@@ -319,25 +232,33 @@ def _named(*faults: Fault) -> dict[str, Fault]:
 
 
 FAULTS: dict[str, Fault] = {
-    **_named(
-        reset_before_headers,
-        closed_before_headers,
-        half_headers,
-        not_http,
-        huge_header,
-        hang_before_headers,
-        hang_mid_stream,
-        reset_mid_stream,
-        closed_mid_stream,
-        closed_after_preamble,
-        ended_after_preamble,
-    ),
-    **_named(empty_body, garbage, garbage_mid_stream, garbage_between, half_json, other_json),
-    **_named(page, error_in_json),
-    **_named(no_end, no_last_marker, cut_mid_delta, error_first, error_mid_stream),
-    **_named(double_deltas, double_end, cut_arguments, huge_line, endless_comments, slow_drip),
-    **_named(wrong_charset, short_body, bad_chunk, bomb, unknown_encoding),
+    **_named(reset_before_headers, closed_before_headers, half_headers, not_http),
+    **_named(hang_before_headers, garbage_between, page, error_in_json, double_deltas),
+    **_named(endless_comments, slow_drip, wrong_charset, short_body, bad_chunk),
     **_named(page_502, cut_401, huge_500),
+    "huge_header": _spoiled(lambda scene: scene.answer.whole, "X-Filler: " + "x" * _BIG_HEADER),
+    "hang_mid_stream": _spoiled(after="half", then="hang"),
+    "reset_mid_stream": _spoiled(after="half", then="reset"),
+    "closed_mid_stream": _spoiled(after="half", then="cut"),
+    "closed_after_preamble": _spoiled(after="preamble", then="cut"),
+    "ended_after_preamble": _spoiled(after="preamble"),
+    "empty_body": _spoiled(),
+    "garbage": _spoiled(_lines(_GARBAGE)),
+    "garbage_mid_stream": _spoiled(_lines(_GARBAGE), after="half"),
+    "half_json": _spoiled(_lines(b'{"id":"c","model":"st')),
+    "other_json": _spoiled(_lines(b'{"hello":"world"}')),
+    "no_end": _spoiled(lambda scene: (*scene.answer.preamble, *scene.answer.deltas)),
+    "no_last_marker": _spoiled(lambda scene: scene.answer.whole[:-1]),
+    "cut_mid_delta": _spoiled(lambda scene: [_half_of(scene.answer.deltas[-1])], after="half"),
+    "error_first": _spoiled(_overloaded),
+    "error_mid_stream": _spoiled(_overloaded, after="half"),
+    "double_end": _spoiled(lambda scene: (*scene.answer.whole, *scene.answer.closing[-1:])),
+    "cut_arguments": _spoiled(lambda scene: scene.answer.called),
+    "huge_line": _spoiled(_huge, after="half"),
+    "bomb": _spoiled(lambda _scene: [_bomb()], "Content-Encoding: gzip"),
+    "unknown_encoding": _spoiled(
+        lambda scene: [piece[::-1] for piece in scene.answer.whole], "Content-Encoding: x-cipher"
+    ),
     "status_400": _status(400, "messages: at least one message is needed"),
     "status_400_parameter": _status(400, "Unsupported parameter: 'top_p'"),
     "status_400_context": _status(400, "the prompt is too long: 9 tokens over the context"),

@@ -27,6 +27,7 @@ from hermes.ports.session_history import Contribution, ConversationMessage, Conv
 from hermes.ports.turns import MessageRecord, ToolUse, TurnResult
 from hermes.ports.upward import Progress
 from hermes.ports.work_files import SessionOwner
+from hermes.server.auth import operating
 
 NEW = "/new"
 _FRIENDLY = "Something went wrong while answering. Please send that again."
@@ -56,7 +57,7 @@ class Hold:
 class Note(msgspec.Struct, frozen=True):
     """An event beside the text."""
 
-    kind: Literal["status", "tool", "restart"]
+    kind: Literal["status", "tool", "restart", "thought"]
     text: str = ""
 
 
@@ -113,6 +114,7 @@ class _Turn:
         self.text = ""
         self.status: Progress | None = None
         self.tools: list[ToolUse] = []
+        self.thoughts = ""
         self.result: TurnResult | None = None
         self.end: Progress | None = None
         self.approved = asyncio.Event()
@@ -204,7 +206,11 @@ class MemoryGatewayApi:
         return await self._access.authenticate(headers)
 
     async def recognise(self, headers: Mapping[str, str]) -> Caller:
-        """Check the bearer token or the session cookie."""
+        """Check the bearer token or the session cookie of an operator."""
+        return operating(await self._access.authenticate(headers))
+
+    async def signed_in(self, headers: Mapping[str, str]) -> Caller:
+        """Check the bearer token or the session cookie of anybody."""
         return await self._access.authenticate(headers)
 
     async def message(self, message_id: str) -> MessageStatus | None:
@@ -308,11 +314,15 @@ class MemoryGatewayApi:
         return SessionOwner(person_id=person_id, lane=_lane(source.platform, source.chat_id))
 
     # Any: the rows are printed, each with the keys that its store knows.
-    async def conversations(self, platform: str, *, limit: int) -> tuple[dict[str, Any], ...]:
+    async def conversations(
+        self, platform: str, *, limit: int, user_id: str | None = None
+    ) -> tuple[dict[str, Any], ...]:
         """Return the platform's conversations, most recently used first."""
         rows: dict[str, dict[str, Any]] = {}
         for turn in self._turns.values():
             source = turn.event.source
+            if user_id not in (None, source.user_id):
+                continue
             if source.platform == platform and turn.event.type == "text":
                 row = rows.pop(source.chat_id, None) or {
                     "chat_id": source.chat_id,
@@ -409,6 +419,9 @@ class MemoryGatewayApi:
         return None
 
     def _note(self, turn: _Turn, note: Note) -> None:
+        if note.kind == "thought":
+            turn.thoughts += note.text
+            return
         if note.kind == "tool":
             turn.tools.append(ToolUse(note.text, "{}"))
         elif note.kind == "restart":
@@ -426,6 +439,7 @@ class MemoryGatewayApi:
             model=self._model,
             reason=reason,
             is_partial=outcome is Outcome.FAILED and bool(turn.text),
+            thoughts=turn.thoughts,
         )
         turn.finish(outcome, result, at=self._clock.now())
 

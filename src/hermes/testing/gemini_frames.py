@@ -8,7 +8,7 @@ import msgspec
 
 from hermes.testing.gemini_shape import BatchEmbedRequest, EmbedRequest
 from hermes.testing.model_script import ScriptedTurn
-from hermes.testing.turn_server import chunk, whole
+from hermes.testing.turn_server import WireAnswer, chunk, whole
 
 _encode = msgspec.json.encode
 _DIMENSIONS = 8
@@ -29,22 +29,15 @@ SIGNATURE = "c2lnbmVkK2J5L3RoZStzdGFuZC1pbj8="
 Json = dict[str, Any]
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """One scripted turn with the extra data that the wire needs; `tools` are (id, name,
-    arguments).
-    """
+class Answer(WireAnswer, frozen=True, kw_only=True):
+    """One scripted turn as Gemini tells it."""
 
-    turn: ScriptedTurn
-    id: str
-    model: str
-    tokens_in: int
     signs: bool
-    tools: tuple[tuple[str, str, str], ...] = ()
 
     def usage(self) -> Json:
         """Return the token counts; thoughts are counted separately from the candidate."""
         turn = self.turn
-        out = turn.tokens_out if turn.tokens_out is not None else max(1, len(turn.pieces))
+        out = self.tokens_out
         counts = {
             "promptTokenCount": self.tokens_in,
             "candidatesTokenCount": max(0, out - turn.reasoning_out),

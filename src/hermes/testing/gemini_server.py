@@ -68,6 +68,8 @@ class GeminiServer(TurnServer):
     Without `ids` its function calls have no id, as with older models.
     """
 
+    error = staticmethod(frames.error)
+
     def __init__(
         self,
         script: Script = answer_by_text,
@@ -76,16 +78,9 @@ class GeminiServer(TurnServer):
         ids: bool = True,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
-        super().__init__(sleep=sleep)
-        self._script = script
+        super().__init__(script, key=key, sleep=sleep)
         self._ids = ids
-        self.key = key
         self.requests: list[GeminiCall] = []
-        self.calls = 0
-
-    def refuse(self, text: str) -> bytes:
-        """Return the answer to what is no request."""
-        return frames.error(400, text)
 
     def read(self, call: ReceivedRequest) -> TurnFrames | bytes:
         """Return what is to be played for a request, or its answer at once."""
@@ -131,19 +126,14 @@ class GeminiServer(TurnServer):
         return _Call(found[2], found[3], found[4])
 
     def _scripted(self, request: GenerateRequest, model: str) -> frames.Answer:
-        self.calls += 1
-        seen = seen_in(request)
-        turn = self._script(seen, self.calls)
+        turn = self.next_turn(seen_in(request))
+        tools = self.tool_calls(turn, "fc")
         words = sum(content.text.count(" ") + 1 for content in request.contents)
-        made = f"{os.getpid()}_{self.calls}"
         return frames.Answer(
             turn=turn,
-            id=f"response_{made}",
+            id=f"response_{os.getpid()}_{self.calls}",
             model=model,
             tokens_in=turn.tokens_in if turn.tokens_in is not None else words,
             signs=model.startswith("gemini-3"),
-            tools=tuple(
-                (f"fc_{made}_{index}" if self._ids else "", tool.name, tool.arguments)
-                for index, tool in enumerate(turn.tools)
-            ),
+            tools=tools if self._ids else tuple(("", *call[1:]) for call in tools),
         )

@@ -75,6 +75,9 @@ def _prompt_tokens(request: ChatRequest) -> int:
 class ModelServer(TurnServer):
     """The server; used in a test as `async with ModelServer() as server`."""
 
+    base_path = "/v1"
+    error = staticmethod(frames.error)
+
     def __init__(
         self,
         script: Script = answer_by_text,
@@ -86,9 +89,7 @@ class ModelServer(TurnServer):
         context_tokens: int | None = None,
         listener: socket.socket | None = None,
     ) -> None:
-        super().__init__(sleep=sleep, listener=listener)
-        self._script = script
-        self._authorization = f"Bearer {key}" if key else None
+        super().__init__(script, key=key, sleep=sleep, listener=listener)
         self._count_fd = -1
         if count_file is not None:
             self._count_fd = os.open(count_file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
@@ -96,21 +97,12 @@ class ModelServer(TurnServer):
         self._context_tokens = context_tokens
         self.invocations: list[Invocation] = []
 
-    @property
-    def base_url(self) -> str:
-        """The address to configure as `base_url`."""
-        return f"{super().base_url}/v1"
-
     async def close(self) -> None:
         """Stop listening and drop every connection."""
         await super().close()
         if self._count_fd >= 0:
             os.close(self._count_fd)
             self._count_fd = -1
-
-    def refuse(self, text: str) -> bytes:
-        """Return the answer to what is no request."""
-        return frames.error(400, text)
 
     def read(self, call: ReceivedRequest) -> TurnFrames | bytes:
         """Return what is to be played for a request, or its refusal."""
@@ -142,8 +134,8 @@ class ModelServer(TurnServer):
             return frames.error(404, f"Invalid URL ({call.path})")
         if call.method != "POST":
             return frames.error(405, "Not allowed to use this method on /v1/chat/completions")
-        shown = call.headers.get("authorization", "")
-        if self._authorization is not None and shown != self._authorization:
+        if self.is_refused(call):
+            shown = call.headers.get("authorization", "")
             told = f"Incorrect API key provided: {shown.removeprefix('Bearer ')}."
             return frames.error(401, told, code="invalid_api_key")
         return frames.error(413, "Request too large") if call.is_too_long else None
@@ -161,10 +153,9 @@ class ModelServer(TurnServer):
     def invoke(self, request: ChatRequest) -> frames.Answer:
         """Count the call, on disk first, and return its answer."""
         seen = seen_in(request)
-        number = len(self.invocations) + 1
-        turn = self._script(seen, number)
+        turn = self.next_turn(seen)
         made = Invocation(
-            number=number,
+            number=self.calls,
             pid=os.getpid(),
             hash=text_hash(seen.last_text),
             text=seen.last_text[:200],
@@ -180,15 +171,12 @@ class ModelServer(TurnServer):
             words = _prompt_tokens(request)
         return frames.Answer(
             turn=turn,
-            id=f"chatcmpl-{number}",
+            id=f"chatcmpl-{self.calls}",
             model=request.model,
             created=self._created,
             tokens_in=turn.tokens_in if turn.tokens_in is not None else words,
             top_logprobs=(request.top_logprobs or 0) if request.logprobs else None,
-            tools=tuple(
-                (f"call_{os.getpid()}_{number}_{index}", tool.name, tool.arguments)
-                for index, tool in enumerate(turn.tools)
-            ),
+            tools=self.tool_calls(turn, "call"),
         )
 
 

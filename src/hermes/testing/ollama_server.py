@@ -32,8 +32,14 @@ def seen_in(request: ChatRequest) -> SeenConversation:
     return SeenConversation(len(users), users[-1].content if users else "", tuple(results))
 
 
+def _refused(status: int, text: str) -> bytes:
+    return whole(status, {"error": text})
+
+
 class OllamaServer(TurnServer):
     """The server; used in a test as `async with OllamaServer() as server`."""
+
+    error = staticmethod(_refused)
 
     def __init__(
         self,
@@ -43,16 +49,9 @@ class OllamaServer(TurnServer):
         key: str | None = None,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
-        super().__init__(sleep=sleep)
-        self._script = script
-        self._authorization = None if key is None else f"Bearer {key}"
-        self._calls = 0
+        super().__init__(script, key=key, sleep=sleep)
         self.requests: list[ReceivedRequest] = []
         self.models = tuple(_tagged(name) for name in models)
-
-    def refuse(self, text: str) -> bytes:
-        """Return the answer to what is no request."""
-        return _refused(400, text)
 
     def read(self, call: ReceivedRequest) -> TurnFrames | bytes:
         """Return what is to be played for a request, or its answer at once."""
@@ -74,7 +73,7 @@ class OllamaServer(TurnServer):
             return 404, "404 page not found"
         if method != received.method:
             return 405, "405 method not allowed"
-        if self._authorization and received.headers.get("authorization") != self._authorization:
+        if self.is_refused(received):
             return 401, "unauthorized"
         return None
 
@@ -93,8 +92,7 @@ class OllamaServer(TurnServer):
         return b"" if is_known else _refused(404, f"model '{model}' not found")
 
     def _chat(self, request: ChatRequest) -> TurnFrames:
-        self._calls += 1
-        turn = self._script(seen_in(request), self._calls)
+        turn = self.next_turn(seen_in(request))
         if turn.fault == "status":
             return TurnFrames(turn, _refused(turn.status, f"scripted failure {turn.status}"))
         told = turn.pieces if turn.fault is None else turn.pieces[: turn.after]
@@ -111,7 +109,7 @@ class OllamaServer(TurnServer):
         if turn.tools:
             calls = [
                 {
-                    "id": f"call_{self._calls}_{index}",
+                    "id": f"call_{self.calls}_{index}",
                     "function": {
                         "index": index,
                         "name": tool.name,
@@ -143,10 +141,6 @@ def _line(request: ChatRequest, **pieces: Any) -> bytes:
     message = {"role": "assistant", "content": "", **pieces}
     told = {"model": request.model, "created_at": _CREATED, "message": message, "done": False}
     return chunk(_encode(told) + b"\n")
-
-
-def _refused(status: int, text: str) -> bytes:
-    return whole(status, {"error": text})
 
 
 def _tagged(name: str) -> str:

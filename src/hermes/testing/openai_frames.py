@@ -6,24 +6,20 @@ from typing import Any
 import msgspec
 
 from hermes.testing.model_script import ScriptedTurn, split
-from hermes.testing.turn_server import chunk, whole
+from hermes.testing.turn_server import WireAnswer, chunk, whole
 
 _encode = msgspec.json.encode
 _STOPS = {None: "stop", "length": "length", "refusal": "content_filter"}
 DONE = b"e\r\ndata: [DONE]\n\n\r\n"
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """One scripted turn with the extra data that the wire needs; `tools` are (id, name,
-    arguments). With `top_logprobs` each piece of the text is a token, with that many alternatives.
+class Answer(WireAnswer, frozen=True, kw_only=True):
+    """One scripted turn as OpenAI tells it.
+
+    With `top_logprobs` each piece of the text is a token, with that many alternatives.
     """
 
-    turn: ScriptedTurn
-    id: str
-    model: str
     created: int
-    tokens_in: int
-    tools: tuple[tuple[str, str, str], ...] = ()
     top_logprobs: int | None = None
 
     @property
@@ -53,7 +49,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     def usage(self) -> dict[str, Any]:
         """Return the token counts."""
         turn = self.turn
-        out = turn.tokens_out if turn.tokens_out is not None else max(1, len(turn.pieces))
+        out = self.tokens_out
         return {
             "prompt_tokens": self.tokens_in,
             "completion_tokens": out,

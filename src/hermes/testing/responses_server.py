@@ -39,8 +39,16 @@ def seen_in(request: ResponsesRequest) -> SeenConversation:
     return SeenConversation(len(users), _text_of(users[-1]) if users else "", tuple(results))
 
 
+def _refused(status: int, text: str) -> bytes:
+    kind = "server_error" if status >= 500 else "invalid_request_error"
+    return whole(status, {"error": {"message": text, "type": kind, "code": None}})
+
+
 class ResponsesServer(TurnServer):
     """The server; used in a test as `async with ResponsesServer() as server`."""
+
+    base_path = "/v1"
+    error = staticmethod(_refused)
 
     def __init__(
         self,
@@ -49,37 +57,24 @@ class ResponsesServer(TurnServer):
         key: str | None = None,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
-        super().__init__(sleep=sleep)
-        self._script = script
-        self._authorization = None if key is None else f"Bearer {key}"
-        self._calls = 0
+        super().__init__(script, key=key, sleep=sleep)
         self.requests: list[ReceivedRequest] = []
-
-    @property
-    def base_url(self) -> str:
-        """The address to configure as `base_url`."""
-        return f"{super().base_url}/v1"
-
-    def refuse(self, text: str) -> bytes:
-        """Return the answer to what is no request."""
-        return _refused(400, text)
 
     def read(self, call: ReceivedRequest) -> TurnFrames | bytes:
         """Return what is to be played for a request, or its refusal."""
         self.requests.append(call)
         if call.path != "/v1/responses" or call.method != "POST":
             return _refused(404, f"Invalid URL ({call.path})")
-        if self._authorization and call.headers.get("authorization") != self._authorization:
+        if self.is_refused(call):
             return _refused(401, "Incorrect API key provided.")
         try:
             request = read(call.body)
         except ShapeError as error:
             return _refused(400, str(error))
-        self._calls += 1
-        turn = self._script(seen_in(request), self._calls)
+        turn = self.next_turn(seen_in(request))
         if turn.fault == "status":
             return TurnFrames(turn, _refused(turn.status, f"scripted failure {turn.status}"))
-        answer = _Answer(request, turn, number=self._calls)
+        answer = _Answer(request, turn, number=self.calls)
         return TurnFrames(turn, b"", answer.opening(), answer.pieces(), answer.closing())
 
 
@@ -231,8 +226,3 @@ def _text_of(item: Item) -> str:
     if item.content is None or isinstance(item.content, str):
         return item.content or ""
     return "".join(part.text for part in item.content if isinstance(part, InputText))
-
-
-def _refused(status: int, text: str) -> bytes:
-    kind = "server_error" if status >= 500 else "invalid_request_error"
-    return whole(status, {"error": {"message": text, "type": kind, "code": None}})

@@ -21,12 +21,14 @@ from hermes.ports.adapter import (
 from hermes.ports.provider import TextDelta
 from hermes.ports.tool import Question
 
+_SESSIONS = 1_000
+
 
 class ScriptedAdapter:
     """Answers `text` with `name: text`. A message that begins with `crash` fails, one with `hang` waits
-    for `go_on`, and one with `ask` asks the person whether it may.
+    for `go_on`, one with `ask` asks the person whether it may, and one with `wander` never stays in a session.
 
-    `problem` is what its health check finds. With `forgets` it has no sessions.
+    `problem` is what its health check finds, `wants` what it asks. With `forgets` it has no sessions.
     """
 
     def __init__(
@@ -36,6 +38,7 @@ class ScriptedAdapter:
         needs_grant: bool = False,
         forgets: bool = False,
         problem: str = "",
+        wants: str = "May I?",
     ) -> None:
         self.name = name
         self.needs_grant = needs_grant
@@ -46,6 +49,7 @@ class ScriptedAdapter:
         self.closed = 0
         self.go_on = asyncio.Event()
         self._forgets = forgets
+        self._wants = wants
 
     async def complete(self, call: AdapterCall) -> AdapterEnd:
         """Return the whole answer."""
@@ -62,6 +66,8 @@ class ScriptedAdapter:
                 self.worked.append(text)
             if not self._forgets:
                 yield AdapterSession(call.session or f"{self.name}-{call.conversation}")
+            for number in range(_SESSIONS if text.startswith("wander") else 0):
+                yield AdapterSession(f"{self.name}-{number}")
             yield TextDelta(f"{self.name}: ")
             text = await self._done(call, text)
             yield TextDelta(text)
@@ -76,7 +82,7 @@ class ScriptedAdapter:
         if text.startswith("hang"):
             await self.go_on.wait()
         if text.startswith("ask"):
-            question = Question(text="May I?", schema={"type": "object"}, within_s=60)
+            question = Question(text=self._wants, schema={"type": "object"}, within_s=60)
             answer = None if call.ask is None else await call.ask(question)
             return "allowed" if answer is not None else "refused"
         return f"{text} (again)" if call.was_cut_off else text

@@ -21,6 +21,7 @@ import urllib.request
 from pathlib import Path
 
 LONG_S = 1_000
+BEGS = 20_000
 FLOOD = 100_000_000
 PIECE = "x" * 1_000
 VARIABLES = os.environ  # noqa: TID251  it is no part of Hermes: it runs by itself
@@ -73,8 +74,16 @@ def post(text: str) -> str:
 
 def ask(text: str) -> str:
     """Ask whether it may do something; return what it was told."""
-    tell(ask=f"do {text}", id=1)
+    tell(ask=f"do {text.splitlines()[-1]}", id=1)
     return "allowed" if json.loads(sys.stdin.readline())["allows"] else "refused"
+
+
+def beg(text: str) -> str:
+    """Ask again and again, and read no answer."""
+    for number in range(BEGS):
+        tell(ask=f"do {text}", id=number)
+    time.sleep(LONG_S)  # noqa: TID251  it has no loop
+    return text
 
 
 def look(text: str) -> str:
@@ -118,6 +127,7 @@ def flood(text: str) -> str:
 ACTS = {
     "look": look,
     "ask": ask,
+    "beg": beg,
     "model": lambda text: call_model(text, VARIABLES["SCRIPTED_MODEL"]),
     "agent": lambda text: call_model(text, text.replace(" ", ":")),
     "picture": lambda text: call_model(text, VARIABLES["SCRIPTED_MODEL"], picture=text.split()[1]),
@@ -145,6 +155,8 @@ def main() -> None:
     if text.startswith("quiet"):
         return
     act = ACTS.get((text.split() or [""])[0])
+    if text.startswith("[A restart") and text.splitlines()[-1].startswith("ask"):
+        act = ask
     tell(text=text if act is None else act(text))
     tell(end=True, model="script-1", usage={"tokens_in": 10, "tokens_out": 2, "cost_usd": 0.01})
 

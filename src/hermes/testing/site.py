@@ -327,6 +327,10 @@ class Site:
             raise SiteRefusal("no_such_file")
         return web.Response(body=file.data, content_type=file.mime)
 
+    def on_download(self, call: SiteCall) -> web.Response:
+        """Return the bytes of a file that is named in the address."""
+        return self.send_file(call["file"])
+
     def event(self, name: str, /, **values: object) -> Any:
         """Return an event of this row, filled with the values and the fixed names."""
         return fill(self.rows.event[name], {**self._names, **values})

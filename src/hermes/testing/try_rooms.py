@@ -180,26 +180,14 @@ def page_app(rooms: Rooms) -> web.Application:
     async def state(request: web.Request) -> web.Response:
         return _json(await rooms.state(request.query.get("chat", "chat-1")[:100]))
 
-    async def say(request: web.Request) -> web.Response:
-        await rooms.say(await _order(request, TypedMessage))
-        return _json({})
-
-    async def press(request: web.Request) -> web.Response:
-        await rooms.press(await _order(request, PressedButton))
-        return _json({})
-
-    async def fault(request: web.Request) -> web.Response:
-        await rooms.fault(await _order(request, PlannedFault))
-        return _json({})
-
     app = web.Application(client_max_size=_MAX_BODY, middlewares=[_only_here])
     app.add_routes(
         [
             web.get("/", page),
             web.get("/state", state),
-            web.post("/say", say),
-            web.post("/press", press),
-            web.post("/fault", fault),
+            web.post("/say", _ordered(TypedMessage, rooms.say)),
+            web.post("/press", _ordered(PressedButton, rooms.press)),
+            web.post("/fault", _ordered(PlannedFault, rooms.fault)),
             web.get("/{name}", file),
         ]
     )
@@ -216,13 +204,20 @@ async def _only_here(
     return await handler(request)
 
 
-async def _order(request: web.Request, kind: type[Order]) -> Order:
-    if request.content_type != "application/json":
-        raise web.HTTPUnsupportedMediaType(text="expected JSON")
-    try:
-        return msgspec.json.decode(await request.read(), type=kind)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise web.HTTPBadRequest(text=str(error)) from None
+def _ordered(
+    kind: type[Order], act: Callable[[Order], Awaitable[None]]
+) -> Callable[[web.Request], Awaitable[web.Response]]:
+    async def handle(request: web.Request) -> web.Response:
+        if request.content_type != "application/json":
+            raise web.HTTPUnsupportedMediaType(text="expected JSON")
+        try:
+            order = msgspec.json.decode(await request.read(), type=kind)
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise web.HTTPBadRequest(text=str(error)) from None
+        await act(order)
+        return _json({})
+
+    return handle
 
 
 def _static(name: str, kind: str) -> web.Response:

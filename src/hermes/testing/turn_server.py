@@ -10,13 +10,13 @@ import socket
 import sys
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from http.client import responses
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, ClassVar, Final, NamedTuple, Self
 
 import msgspec
 
-from hermes.testing.model_script import ScriptedTurn
+from hermes.testing.model_script import Script, ScriptedTurn, SeenConversation, answer_by_text
 from hermes.testing.scripted_http import HttpConnection, ReceivedRequest, Sleep
 
 STREAM_HEAD: Final = (
@@ -53,10 +53,43 @@ def chunk(data: bytes) -> bytes:
     return b"%x\r\n%s\r\n" % (len(data), data)
 
 
-class TurnServer(ABC):
-    """The server; used in a test as `async with ... as server`."""
+class WireAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """One scripted turn with what every wire tells of it; `tools` are (id, name, arguments)."""
 
-    def __init__(self, *, sleep: Sleep, listener: socket.socket | None = None) -> None:
+    turn: ScriptedTurn
+    id: str
+    model: str
+    tokens_in: int
+    tools: tuple[tuple[str, str, str], ...] = ()
+
+    @property
+    def tokens_out(self) -> int:
+        """How many tokens the model wrote."""
+        told = self.turn.tokens_out
+        return told if told is not None else max(1, len(self.turn.pieces))
+
+
+class TurnServer(ABC):
+    """The server; used in a test as `async with ... as server`.
+
+    With a `key` only callers that show it are answered. `error` returns a refusal in the words of the
+    dialect, by its status and a text.
+    """
+
+    base_path = ""
+    error: ClassVar[Callable[..., bytes]]
+
+    def __init__(
+        self,
+        script: Script = answer_by_text,
+        *,
+        key: str | None = None,
+        sleep: Sleep = asyncio.sleep,
+        listener: socket.socket | None = None,
+    ) -> None:
+        self._script = script
+        self.key = key
+        self.calls = 0
         self._listener = listener
         self._server: asyncio.Server | None = None
         self.connections: set[_Connection] = set()
@@ -72,15 +105,28 @@ class TurnServer(ABC):
     @property
     def base_url(self) -> str:
         """The address to configure as `base_url`."""
-        return self.origin
+        return f"{self.origin}{self.base_path}"
+
+    def next_turn(self, seen: SeenConversation) -> ScriptedTurn:
+        """Count a call; return its answer."""
+        self.calls += 1
+        return self._script(seen, self.calls)
+
+    def tool_calls(self, turn: ScriptedTurn, kind: str) -> tuple[tuple[str, str, str], ...]:
+        """Return the tool calls of an answer, with ids that are unique on this machine."""
+        made = f"{kind}_{os.getpid()}_{self.calls}"
+        return tuple(
+            (f"{made}_{index}", tool.name, tool.arguments) for index, tool in enumerate(turn.tools)
+        )
+
+    def is_refused(self, call: ReceivedRequest) -> bool:
+        """Whether a call does not show the key as a bearer."""
+        shown = call.headers.get("authorization")
+        return self.key is not None and shown != f"Bearer {self.key}"
 
     @abstractmethod
     def read(self, call: ReceivedRequest) -> TurnFrames | bytes:
         """Return what is to be played for a request, or its answer at once."""
-
-    @abstractmethod
-    def refuse(self, text: str) -> bytes:
-        """Return the answer to what is no request."""
 
     async def start(self, port: int = 0) -> None:
         """Listen on loopback."""
@@ -124,7 +170,7 @@ class _Connection(HttpConnection):
             self._server.disconnected.set()
 
     def garbled(self) -> None:
-        self.out.raw(self._server.refuse("The request is not valid HTTP."))
+        self.out.raw(self._server.error(400, "The request is not valid HTTP."))
         self.out.abort()
 
     def received(self, request: ReceivedRequest) -> None:

@@ -225,6 +225,7 @@ class Rig:
         chat: str | None = None,
         chat_type: ChatType = "dm",
         name: str | None = None,
+        under: str = "-",
     ) -> str:
         """Press a button on the push platform and return the message's id."""
         event = MessageEvent(
@@ -235,7 +236,7 @@ class Rig:
             parts=(),
             at=self.clock.now(),
             type="choice",
-            pressed=PressedChoice(value=value, message_id="-"),
+            pressed=PressedChoice(value=value, message_id=under),
             addressed=False,
         )
         return (await self.core.inbox.accept(event)).message_id

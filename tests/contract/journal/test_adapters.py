@@ -165,6 +165,19 @@ async def test_a_call_without_a_session_is_never_made_again(tmp_path: Path) -> N
     assert result.code == "adapter_lost"
 
 
+async def test_an_adapter_that_changes_its_session_without_end_is_ended(tmp_path: Path) -> None:
+    adapter = ScriptedAdapter()
+    async with open_rig(tmp_path, adapters={"one": adapter}) as rig:
+        await make(rig)
+        failed = await ask(rig, "wander")
+        after = await ask(rig, "hello")
+
+        assert failed[0] == "failed"
+        assert "more than 100 times" in failed[1]
+        assert adapter.closed == 2
+        assert after == ("answered", "scripted: hello")
+
+
 async def test_a_question_waits_for_the_person(tmp_path: Path) -> None:
     adapter = ScriptedAdapter()
     async with open_rig(tmp_path, adapters={"one": adapter}) as rig:

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from hermes.errors import FailureClass, NotDelivered
 from hermes.outbox.marks import REPEAT_PREFIX
 from hermes.ports.channel import Buttons, Capabilities
 from hermes.ports.tool import Question, ToolContext, ToolTraits
@@ -109,6 +110,32 @@ async def test_a_question_that_may_be_a_repeat_says_so_also_once_it_is_answered(
         assert rig.push.posts[repeated.id].text == f"{REPEAT_PREFIX}{question.text}\n\n→ Approve"
 
 
+@pytest.mark.req("J9", "A28")
+async def test_a_question_that_was_pressed_before_it_was_sent_again_is_no_repeat(
+    tmp_path: Path,
+) -> None:
+    # given a question in doubt, whose second send certainly does not arrive
+    channel = platform(msgspec.structs.replace(ABLE, history=False, key_window_s=0.0))
+    async with open_rig(tmp_path, tools=(RunTool("pay", traits=ASKING),), push=channel) as rig:
+        channel.lose_answers("send", 1)
+        down = NotDelivered("down", FailureClass.SERVICE_UNAVAILABLE)
+        channel.fail("send", None, *[down] * 50)
+        said, question = await park(rig)
+
+        async def is_to_be_repeated() -> bool:
+            (row,) = await rig.deliveries(said)
+            return [note.then for note in row.story][:3] == ["unknown", "repeated", "again"]
+
+        await rig.as_time_passes(is_to_be_repeated)
+
+        # when the first one is pressed
+        await rig.press(question.choices[0].value, under=question.id)
+
+        # then it is edited as what it is, the only one
+        assert await shown(rig, question) == "→ Approve"
+        assert rig.push.posts[question.id].text == f"{question.text}\n\n→ Approve"
+
+
 @pytest.mark.req("J9")
 async def test_in_a_group_only_an_admin_presses_and_others_are_told(tmp_path: Path) -> None:
     tool = RunTool("pay", traits=ASKING)
@@ -148,7 +175,7 @@ async def test_a_press_from_another_chat_or_of_an_unknown_value_does_nothing(
         for one in pressed:
             assert await reply_to(rig, one) == (
                 "refused",
-                "These buttons are not good any more. Please write instead.",
+                "These buttons no longer work. Please write instead.",
             )
         assert tool.runs == 0
 

@@ -22,6 +22,7 @@ def take_back(home: Path) -> None:
     """Make the database one of the version before names belonged to senders."""
     with tables(home) as db:
         db.execute("DROP INDEX graphs_session; DROP INDEX credentials_parent")
+        db.execute("DROP INDEX credentials_user")
         for table in (
             "lane_writers",
             "nodes",
@@ -43,7 +44,8 @@ def take_back(home: Path) -> None:
         db.execute("DROP INDEX lanes_person")
         for column in ("store_responses", "may_delegate", "read_history"):
             db.execute(f"ALTER TABLE caller_keys DROP COLUMN {column}")
-        db.execute("ALTER TABLE credentials DROP COLUMN may_delegate")
+        for column in ("may_delegate", "user_id"):
+            db.execute(f"ALTER TABLE credentials DROP COLUMN {column}")
         db.execute("ALTER TABLE lanes DROP COLUMN adapter")
         db.execute("ALTER TABLE lanes ADD COLUMN expires REAL")
         db.execute("ALTER TABLE lanes DROP COLUMN temporary")

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from hermes.control.approvals import ApprovalOperations, ApprovalOrder, ApprovalsAsk
+from hermes.control.runtime import RuntimeHandles
 from hermes.errors import BadRequest, Conflict, NotFound
 from hermes.ports.tool import ToolTraits
 from tests.contract.journal.rig import Rig, RunTool, open_rig
@@ -16,7 +17,10 @@ def pay() -> RunTool:
 
 
 def desk_of(rig: Rig) -> ApprovalOperations:
-    return ApprovalOperations(rig.store, wake_lane=rig.core.signals.wake_lane, clock=rig.clock)
+    turns = RuntimeHandles(
+        wake_lane=rig.core.signals.wake_lane, tell_tool=rig.core.questions.decided
+    )
+    return ApprovalOperations(rig.store, turns, clock=rig.clock)
 
 
 async def test_it_is_listed_with_its_arguments_and_approved(tmp_path: Path) -> None:

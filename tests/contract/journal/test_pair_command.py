@@ -1,5 +1,6 @@
 """W31, J9: admins are told of pairing codes in their chat, and let people in with a press or a word."""
 
+import re
 from pathlib import Path
 
 import msgspec
@@ -75,7 +76,7 @@ async def test_an_admin_refuses_and_wrong_words_do_nothing(tmp_path: Path) -> No
         assert await say("/pair push nonsense") == "'nonsense' is not a pairing code."
         assert "Nobody on push waits" in await say("/pair push AAAA-AAAA")
         assert await say("/pair deny push:eve") == (
-            "push:eve is refused: the code is not good any more."
+            "push:eve is refused: the code is no longer valid."
         )
         assert await say("/pair deny push:eve") == "push:eve does not wait to be let in."
 
@@ -94,3 +95,35 @@ async def test_by_default_no_admin_is_told_and_nobody_else_may_pair(tmp_path: Pa
     async with open_rig(tmp_path / "open", push=platform(able), settings=open_to_all) as rig:
         told = await rig.answer("/pair push AAAA-AAAA", chat="eve", platform="push")
         assert "it is for admins" in told
+
+
+@pytest.mark.req("W31")
+async def test_an_admin_lets_nobody_in_on_another_platform_unless_they_are_admin_there_too(
+    tmp_path: Path,
+) -> None:
+    settings = {
+        **SETTINGS,
+        "ACCESS__PLATFORMS__REST__UNKNOWN": "pair",
+        "ACCESS__PLATFORMS__REST__COMMANDS__DM__ADMINS": '["ada"]',
+    }
+    async with open_rig(tmp_path, push=platform(), settings=settings) as rig:
+        # given a stranger on another platform
+        await rig.answer("hello", chat="root", platform="push")
+        told = await rig.answer("hello", chat="eve")
+        code = re.findall(r"[A-Z0-9]{4}-[A-Z0-9]{4}", told)[0]
+
+        async def say(text: str) -> str:
+            return await rig.answer(text, chat="root", platform="push")
+
+        # when an admin tries, and once more after they are known there, too
+        refused = [await say(f"/pair rest {code}"), await say("/pair deny rest:eve")]
+        root = await rig.store.people.find("push", "root")
+        assert root is not None
+        ada = await rig.store.users.add("rest", "ada", name=None, at=rig.clock.now())
+        await rig.store.users.link("rest", "ada", person_id=root.id, at=rig.clock.now())
+
+        text = "You are no admin of rest: only its own admins, and the owner, let people in there."
+        assert refused == [text, text]
+        assert ada != root.id
+        assert await say(f"/pair rest {code}") == "rest:eve is let in."
+        assert not [one for one in rig.push.texts("root") if "wants to be let in" in one]

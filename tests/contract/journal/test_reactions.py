@@ -11,12 +11,15 @@ from hermes.graph import MessageGraph
 from hermes.graph.exports import Report, export_rows
 from hermes.message.session_key import graph_name
 from hermes.ports.tool import ToolTraits
+from hermes.testing.manual_time import ManualClock
 from hermes.testing.memory_channel import MemoryChannel
 from tests.contract.journal.rig import PUSH, Rig, RunTool, open_rig
+from tests.stores.opening import tables
 
 ASKING = ToolTraits(needs_approval=True)
 UP, DOWN, DARK_DOWN = "👍", "👎", "👎🏿"
 SHORT = msgspec.structs.replace(PUSH, max_chars=90)
+KEYED = msgspec.structs.replace(PUSH, key_window_s=3600.0)
 DECIDES = {"APPROVALS__REACTIONS": "true"}
 
 
@@ -178,3 +181,66 @@ async def test_in_a_group_only_an_admins_thumb_decides(tmp_path: Path) -> None:
         await rig.outcome(await rig.react(UP, post, user="root", chat="ann"))
         assert await rig.outcome(said) == "answered"
         assert tool.runs == 1
+
+
+async def in_doubt(rig: Rig) -> str:
+    """Have something answered whose arrival is not known; return the id that the platform gave it."""
+    rig.push.lose_answers("send", 1)
+    said = await rig.say("hello", platform="push")
+    await rig.outcome(said)
+
+    async def is_unknown() -> bool:
+        return [row.state for row in await rig.deliveries(said)] == ["unknown"]
+
+    await rig.until(is_unknown)
+    (post,) = rig.push.posts
+    return post
+
+
+def kept(home: Path) -> int:
+    with tables(home) as db:
+        return int(db.one("SELECT count(*) FROM early_reactions"))
+
+
+@pytest.mark.req("G4", "J9")
+async def test_a_thumb_that_comes_before_its_answer_is_known_counts_also_after_a_restart(
+    tmp_path: Path,
+) -> None:
+    clock, push = ManualClock(), MemoryChannel(KEYED, name="push")
+    async with open_rig(tmp_path, clock=clock, push=push) as rig:
+        post = await in_doubt(rig)
+        with pytest.raises(Skipped, match="is kept until its message is known"):
+            await rig.react(UP, post)
+        await rig.core.maintenance.early_reactions.round()
+        assert (thumbs(rig), kept(tmp_path)) == ([], 1)
+
+    async with open_rig(tmp_path, clock=clock, push=push) as rig:
+        hands_on = rig.core.maintenance.early_reactions.round
+
+        async def is_rated() -> bool:
+            await hands_on()
+            return bool(thumbs(rig))
+
+        await rig.as_time_passes(is_rated)
+        assert [one[1] for one in thumbs(rig)] == ["up"]
+        assert (kept(tmp_path), list(push.posts)) == (0, [post])
+
+
+@pytest.mark.req("G4", "J24")
+async def test_a_thumb_that_waits_is_forgotten_with_its_person_and_after_a_day(
+    tmp_path: Path,
+) -> None:
+    async with open_rig(tmp_path, push=MemoryChannel(KEYED, name="push")) as rig:
+        post = await in_doubt(rig)
+        for user in ("ann", "bob"):
+            with pytest.raises(Skipped):
+                await rig.react(UP, f"{post}?", user=user, chat="ann")
+        ann = await rig.store.people.find("push", "ann")
+        assert (ann is not None, kept(tmp_path)) == (True, 2)
+        assert ann is not None
+
+        await rig.store.people.erase(ann.id, at=rig.clock.now())
+        assert kept(tmp_path) == 1
+        rig.clock.advance(86_401.0)
+        await rig.core.maintenance.early_reactions.round()
+        assert kept(tmp_path) == 0

@@ -394,7 +394,9 @@ async def test_what_was_said_while_search_was_off_is_taken_in_by_time(tmp_path: 
 
 
 @pytest.mark.req("J25", "J24")
-async def test_whoever_is_erased_is_found_no_more(tmp_path: Path) -> None:
+async def test_whoever_is_erased_is_found_no_more(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     async with open_rig(tmp_path, search=True) as rig:
         await everybody_talks(rig)
         await take_in(rig)
@@ -408,6 +410,10 @@ async def test_whoever_is_erased_is_found_no_more(tmp_path: Path) -> None:
         ]  # fmt: skip
         assert await texts(rig, "needle", Searcher(ann, rig.lane("ann"), True)) == []
     assert left_of(tmp_path, rig, ann) == []
+    async with open_rig(tmp_path, search=True) as rig:
+        await take_in(rig)
+        assert len(await texts(rig, "needle")) == 4
+    assert "search_index_made_again" not in capsys.readouterr().out
 
 
 @pytest.mark.req("J25", "J24")
@@ -432,6 +438,8 @@ def left_of(home: Path, rig: Rig, person_id: str) -> list[object]:
     assert db.execute("SELECT count(*) FROM messages").get
     left: list[object] = list(db.execute("SELECT * FROM names WHERE name = ?", (person_id,)))
     left += db.execute("SELECT * FROM messages WHERE text LIKE '%needle ann%'").fetchall()
+    named = "SELECT name FROM graphs UNION SELECT name FROM names"
+    left += [name for (name,) in db.execute(named) if name.partition("#")[0].endswith(":ann")]
     for table in ("parts", "words"):
         db.execute(f"CREATE VIRTUAL TABLE temp.v_{table} USING fts5vocab(main, {table}, row)")
         left += db.execute(f"SELECT * FROM v_{table} WHERE term IN ('ann', 'e a')").fetchall()

@@ -8,7 +8,7 @@ import pytest
 
 from hermes import failpoints
 from hermes.errors import StorageFull, Unauthenticated
-from hermes.ports.access import AccessStore, credential_id
+from hermes.ports.access import AccessStore, NewSession, credential_id
 from hermes.ports.store import Store
 from hermes.server.auth import StoredAccess
 from hermes.testing.access import MemoryAccessStore
@@ -16,6 +16,10 @@ from hermes.testing.manual_time import ManualClock
 from tests.stores.opening import full_disk, opened
 
 DIGEST = b"d" * 32
+
+
+def new_session(digest: bytes, *, now: float = 1.0) -> NewSession:
+    return NewSession(digest=digest, label="a browser", now=now, expires_at=None)
 
 
 @pytest.fixture
@@ -52,7 +56,7 @@ async def test_a_code_that_was_checked_can_still_be_used_up(store: Store) -> Non
     before = await store.access.check("signin", DIGEST, now=1.0)
 
     used = [
-        await store.access.use_link(DIGEST, session, label="a browser", now=1.0, expires_at=None)
+        await store.access.use_link("signin", DIGEST, new_session(session))
         for session in (b"1" * 32, b"2" * 32)
     ]
 
@@ -196,7 +200,7 @@ async def test_a_link_ends_with_the_session_that_made_it(
     good = [await access.check("signin", link, now=at) for at in (now + 4.0, now + 5.0)]
 
     assert good == [True, False]
-    assert not await access.use_link(link, b"3" * 32, label="late", now=now + 5.0, expires_at=None)
+    assert not await access.use_link("signin", link, new_session(b"3" * 32, now=now + 5.0))
 
 
 @pytest.mark.req("W35")
@@ -241,7 +245,7 @@ async def test_a_token_stays_when_its_maker_ends_and_says_who_it_was(access: Acc
 async def test_what_is_no_sign_in_link_is_not_used_as_one(access: AccessStore, kind: str) -> None:
     await access.add(kind, DIGEST, label="ci", expires_at=None)
 
-    used = await access.use_link(DIGEST, b"1" * 32, label="a browser", now=1.0, expires_at=None)
+    used = await access.use_link("signin", DIGEST, new_session(b"1" * 32))
 
     assert not used
     assert await access.check(kind, DIGEST, now=1.0)

@@ -1,5 +1,7 @@
 """Ids by a part of them on the real store, and what operations make of a short id."""
 
+from typing import get_args
+
 import pytest
 
 from hermes.control.consent import find_person
@@ -38,9 +40,7 @@ async def test_an_id_is_found_by_its_beginning_and_by_its_end(store: Store) -> N
 
 
 @pytest.mark.req("W7")
-@pytest.mark.parametrize(
-    "kind", ["message", "refusal", "call", "person", "channel", "job", "letter", "key", "answer"]
-)
+@pytest.mark.parametrize("kind", get_args(IdKind))
 async def test_every_kind_can_be_asked_for(store: Store, kind: IdKind) -> None:
     assert await store.ids.matching(kind, "nothing-like-this", limit=9) == ()
 

@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from hermes.control.why import explain
 from hermes.message.event import MessageEvent
 from hermes.message.outcome import DeliveryState
 from hermes.message.parts import TextPart
@@ -143,3 +145,30 @@ async def test_w27_the_direct_chats_of_a_person_are_theirs_alone(store: Store) -
 
     chats = await store.sends.direct_chats(ann, limit=9)
     assert [one.lane for one in chats] == [lane_of("two"), lane_of("ann")]
+
+
+@pytest.mark.req("J2", "W27")
+async def test_j2_a_delivery_tells_its_own_story_or_that_of_the_message_that_it_answers(
+    tmp_path: Path,
+) -> None:
+    async with opened(tmp_path) as store:
+        ann = await write(store, "ann", lane_of("ann"), chat="ann")
+        asked = f"m_ann in {lane_of('ann')} at 1.0"
+        own = msgspec.structs.replace(new_send(ann, name="o_0001own"), message_id="o_0001own")
+        reply = msgspec.structs.replace(new_send(ann, name="o_0002reply"), message_id=asked)
+        for send in (own, reply):
+            await store.sends.put(send, kept=lambda _: None)
+
+        stories = [
+            await explain(store, name, now=7.0) for name in ("o_0001own", "1own", "o_0002reply")
+        ]
+
+    told = "Sent in answer to no message, written at 1970-01-01 00:00:05 UTC; "
+    assert [(one.kind, one.id) for one in stories] == [
+        ("delivery", "o_0001own"),
+        ("delivery", "o_0001own"),
+        ("message", asked),
+    ]
+    assert stories[0].answer == f"{told}the message to push is waiting to be sent."
+    assert [line.what for line in stories[0].lines] == ["written"]
+    assert SECRET not in str(stories)

@@ -1,5 +1,6 @@
 """Answers of adapters without stored secrets, also where a secret comes in pieces."""
 
+import msgspec
 import pytest
 
 from hermes.agents.masked_adapter import MaskedAdapter
@@ -9,6 +10,7 @@ from hermes.message.chat import ChatMessage
 from hermes.message.parts import TextPart
 from hermes.ports.adapter import AdapterAgent, AdapterCall, AdapterEnd
 from hermes.ports.provider import TextDelta
+from hermes.ports.tool import Question
 from hermes.testing.scripted_adapter import ScriptedAdapter
 
 pytestmark = pytest.mark.req("A25", "M9")
@@ -59,3 +61,19 @@ async def test_an_error_is_masked_and_stays_what_it_is(
 
     assert type(raised.value) is kind
     assert SECRET not in str(raised.value)
+
+
+async def test_what_a_program_asks_is_masked_too() -> None:
+    heard: list[str] = []
+
+    async def ask(question: Question) -> dict[str, object]:
+        heard.append(question.text)
+        return {}
+
+    mask = SecretMask()
+    mask.use([("KEY", SECRET)])
+    adapter = MaskedAdapter(ScriptedAdapter(wants=f"May I send {SECRET}?"), mask)
+    end = await adapter.complete(msgspec.structs.replace(call("ask"), ask=ask))
+
+    assert heard == ["May I send [secret KEY]?"]
+    assert end.parts == (TextPart("scripted: allowed"),)

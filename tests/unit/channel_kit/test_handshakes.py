@@ -130,6 +130,17 @@ async def test_nothing_is_signed_that_could_be_an_event(token: Any, at: Any) -> 
     assert (await rig.door.answer(qq_check(token, at))).status in {400, 401}
 
 
+@pytest.mark.quality("authentication before reading")
+async def test_a_long_body_that_nobody_has_signed_is_not_read_as_a_check() -> None:
+    rig = DoorRig(handshake="qq_op13", proof=QQ)
+    check = qq_check("token", "1725442341")
+    padded = msgspec.structs.replace(check, body=check.body + b" " * 4096)
+
+    answers = [(await rig.door.answer(call)).status for call in (check, padded)]
+
+    assert answers == [200, 401]
+
+
 async def test_what_is_signed_for_a_check_proves_no_event() -> None:
     rig = DoorRig(handshake="qq_op13", proof=QQ)
     made = told(await rig.door.answer(qq_check("token", 1725442341)))

@@ -35,6 +35,7 @@ class Inbox:
     events: list[MessageEvent] = field(default_factory=list)
     calls: list[MessageEvent] = field(default_factory=list)
     failures: list[HermesError] = field(default_factory=list)
+    are_strangers: bool = False
 
     async def accept(self, event: MessageEvent) -> Acceptance:
         # As the inbox does: what cannot be written down and read again is no event.
@@ -45,7 +46,9 @@ class Inbox:
         known = [one for one in self.events if one.external_id == event.external_id]
         if not known:
             self.events.append(event)
-        return Acceptance(message_id=event.external_id, duplicate=bool(known))
+        return Acceptance(
+            message_id=event.external_id, duplicate=bool(known), is_stranger=self.are_strangers
+        )
 
     @property
     def texts(self) -> list[str]:

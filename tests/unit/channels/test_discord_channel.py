@@ -24,6 +24,7 @@ from hermes.errors import (
 from hermes.message.event import PressedChoice, Reaction, ReplyHandle
 from hermes.message.parts import Choice, ChoicesPart, FilePart, ImagePart, Media
 from hermes.ports.channel import ArrivedDelivery, ChatInfo, ReactionName
+from hermes.ports.clock import SystemClock
 from hermes.ports.directory import ChatEntry
 from hermes.testing.discord.platform import BOT_USER, GUILD
 from hermes.testing.stand_in import Fault, File, PersonMessage
@@ -197,6 +198,7 @@ async def test_a_private_command_is_answered_to_its_person_alone(
     await until(lambda: rig.discord.answers[token] is not None)
     (event,) = rig.inbox.events
     assert event.handle is not None
+    assert event.handle.until == pytest.approx(SystemClock().now() + 900, abs=30)
 
     await channel.send(rig.delivery("first", handle=event.handle))
     await channel.send(rig.delivery("first", handle=event.handle))
@@ -240,6 +242,25 @@ async def test_a_command_that_is_refused_is_told_to_its_person(
         "type": 4,
         "data": {"content": "Hermes did not take this command.", "flags": 64},
     }
+
+
+@pytest.mark.req("W9")
+async def test_a_command_of_a_stranger_is_not_repeated_to_the_server(
+    rig: Rig, channel: DiscordChannel
+) -> None:
+    rig.inbox.are_strangers = True
+
+    token = await rig.discord.command(PersonMessage(text="/search bad words", **LAB))
+    direct = await rig.discord.command(PersonMessage(text="/model fast", chat="c"))
+    await until(lambda: None not in (rig.discord.answers[token], rig.discord.answers[direct]))
+
+    assert rig.discord.answers[token] == {
+        "type": 4,
+        "data": {"content": "Hermes has your command, but does not know you yet.", "flags": 64},
+    }
+    shown = rig.discord.answers[direct]
+    assert shown is not None
+    assert shown["data"]["content"] == "/model fast"
 
 
 @pytest.mark.req("W9", "J9")

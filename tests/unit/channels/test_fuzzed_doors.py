@@ -1,4 +1,4 @@
-"""Whatever is posted to the doors of Slack and of webhooks: only what was signed, once, comes in."""
+"""Whatever is posted to the doors of Slack, QQ and of webhooks: only what was signed, once, comes in."""
 
 import asyncio
 from collections.abc import Iterator
@@ -18,6 +18,8 @@ from hermes.plugins.manifest import load_manifest
 from hermes.ports.channel import HttpRequest, HttpResponse
 from hermes.testing.setup_channel import channel_setup
 from hermes.testing.slack.platform import BOT_USER
+from tests.unit.channels.qq_rig import Rig as QqRig
+from tests.unit.channels.qq_rig import qq_rig
 from tests.unit.channels.slack_rig import Inbox, Rig, as_request, slack_rig
 
 KINDS = ("application/json", "application/x-www-form-urlencoded")
@@ -59,13 +61,40 @@ EVENTS = st.fixed_dictionaries(
 )
 
 
+QQ_KINDS = ["C2C_MESSAGE_CREATE", "GROUP_AT_MESSAGE_CREATE", "GROUP_MESSAGE_CREATE", "READY", ""]
+QQ_AUTHORS = st.fixed_dictionaries(
+    {},
+    optional={
+        "user_openid": st.sampled_from(["A1", "../x", "a" * 129, ""]) | JSON,
+        "member_openid": st.sampled_from(["B2", "b/2"]) | JSON,
+        "username": st.text(max_size=8) | JSON,
+        "bot": st.booleans() | JSON,
+    },
+)
+QQ_MESSAGES = st.fixed_dictionaries(
+    {"id": st.text("ROBOT1._x", min_size=1, max_size=300), "author": QQ_AUTHORS | JSON},
+    optional={
+        "content": st.text(max_size=30) | JSON,
+        "timestamp": st.sampled_from(["2026-07-21T10:00:00+08:00", "9999-99-99", ""]) | JSON,
+        "group_openid": st.sampled_from(["G1", "g 1"]) | JSON,
+        "attachments": JSON,
+        "mentions": JSON,
+    },
+)
+QQ_EVENTS = st.fixed_dictionaries(
+    {"t": st.sampled_from(QQ_KINDS) | JSON, "d": QQ_MESSAGES | JSON},
+    optional={"op": st.sampled_from([0, 1, 13]) | JSON, "s": st.just(1) | JSON, "id": JSON},
+)
+QQ_HEADERS = ("x-signature-ed25519", "x-signature-timestamp")
+
+
 class Door(NamedTuple):
     """A channel with its inbox in a loop of its own."""
 
     runner: asyncio.Runner
     channel: Any
     inbox: Inbox
-    rig: Rig | None = None
+    rig: Rig | QqRig | None = None
 
     def post(self, call: HttpRequest) -> HttpResponse:
         """Return what the server answers for the channel."""
@@ -84,6 +113,18 @@ def slack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
         runner.run(opened.__aexit__(None, None, None))
 
 
+@pytest.fixture(scope="module")
+def qq() -> Iterator[Door]:
+    with asyncio.Runner() as runner:
+        opened = qq_rig("webhook")
+        rig = runner.run(opened.__aenter__())
+        channel = rig.make()
+        runner.run(channel.connect(rig.inbox.accept))
+        yield Door(runner, channel, rig.inbox, rig)
+        runner.run(channel.disconnect())
+        runner.run(opened.__aexit__(None, None, None))
+
+
 @pytest.fixture(scope="module", params=["standard", "github", "gitlab", "hmac"])
 def hook(request: pytest.FixtureRequest) -> Iterator[tuple[str, Door]]:
     routes = {"r": {"secret": SECRET, "scheme": request.param}}
@@ -96,8 +137,13 @@ def hook(request: pytest.FixtureRequest) -> Iterator[tuple[str, Door]]:
 
 
 def signed_slack(door: Door, body: bytes, kind: str = KINDS[0]) -> dict[str, str]:
-    assert door.rig is not None
+    assert isinstance(door.rig, Rig)
     return dict(door.rig.slack.push.signed(body, kind).headers)
+
+
+def signed_qq(door: Door, body: bytes) -> HttpRequest:
+    assert isinstance(door.rig, QqRig)
+    return door.rig.qq.push.signed(body)
 
 
 def signed_hook(scheme: str, body: bytes, *, name: str) -> HttpRequest:
@@ -173,6 +219,67 @@ def test_what_slack_signed_is_taken_once_or_refused_for_good(
     assert again.status == 401
     assert slack.inbox.calls[before:] == taken
     assert [one for one in taken if one.source.user_id == BOT_USER] == []
+
+
+@pytest.mark.req("W9")
+@given(
+    part=st.sampled_from([*QQ_HEADERS, "body"]),
+    place=st.integers(0, 140),
+    char=st.text("0123456789abcdef é", max_size=1),
+)
+@FUZZ
+def test_qq_with_one_character_spoiled_is_refused(
+    qq: Door, part: str, place: int, char: str
+) -> None:
+    author = {"user_openid": "A1"}
+    event = {
+        "op": 0,
+        "t": "C2C_MESSAGE_CREATE",
+        "d": {"id": "1", "author": author, "content": "hi"},
+    }
+    call = signed_qq(qq, msgspec.json.encode(event))
+    if part == "body":
+        changed = spoiled(call.body.decode(), place, char).encode()
+        call = msgspec.structs.replace(call, body=changed)
+    else:
+        headers = {**call.headers, part: spoiled(call.headers[part], place, char)}
+        call = msgspec.structs.replace(call, headers=headers)
+    before = len(qq.inbox.calls)
+
+    assert qq.post(call).status == 401
+    assert len(qq.inbox.calls) == before
+
+
+@pytest.mark.req("W9", "J1")
+@given(QQ_EVENTS | JSON | st.binary(max_size=60))
+@FUZZ
+def test_what_qq_signed_is_taken_or_refused_for_good(qq: Door, told: Any) -> None:
+    try:
+        body = told if isinstance(told, bytes) else msgspec.json.encode(told)
+    except UnicodeEncodeError:
+        return
+    call = signed_qq(qq, body)
+    before = len(qq.inbox.events)
+
+    first, again = qq.post(call), qq.post(call)
+
+    assert first.status == again.status
+    assert first.status in {200, 400}
+    assert len(qq.inbox.events) - before <= 1
+    assert not [one for one in qq.inbox.events[before:] if "/" in one.source.chat_id]
+
+
+@pytest.mark.req("W9")
+@given(
+    st.binary(max_size=200) | QQ_EVENTS.map(msgspec.json.encode) | JSON.map(repr).map(str.encode)
+)
+@FUZZ
+def test_what_nobody_has_signed_for_qq_reaches_nothing(qq: Door, body: bytes) -> None:
+    call = HttpRequest(method="POST", path="", query={}, headers={}, body=body)
+    before = len(qq.inbox.calls)
+
+    assert qq.post(call).status in {400, 401}
+    assert len(qq.inbox.calls) == before
 
 
 @pytest.mark.req("W9")

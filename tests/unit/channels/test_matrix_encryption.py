@@ -383,6 +383,30 @@ async def test_strangers_do_not_have_the_bot_ask_about_them_without_end(
     assert rig.server.queries - before == (19 if is_readable else 0)
 
 
+async def test_a_stranger_who_becomes_a_member_keeps_the_key_that_they_had_first(rig: Rig) -> None:
+    # given somebody who has only written to the device
+    channel = await rig.begin()
+    eve = PersonDevice(rig.server, user_id("eve"))
+    eve.publish()
+    rig.server.tell_device(eve.user, "m.room.encrypted", eve.seal("m.room_key", {}))
+    rig.put(rig.ada.message(ROOM, "one"))
+    await rig.barrier()
+    assert await rig.state.get(f"e2ee/devices/{eve.user}") is None
+    assert await rig.state.get(f"e2ee/strangers/{eve.user}") is not None
+
+    # when they come into the room with another key for the same device
+    PersonDevice(rig.server, eve.user).publish()
+    rig.server.state.enter(ROOM, eve.user, "Eve")
+    await rig.barrier()
+    await channel.send(to("two"))
+
+    # then that key is not taken, and what is known of them is not a stranger's any more
+    kept = json.loads(await rig.state.get(f"e2ee/devices/{eve.user}") or b"{}")
+    assert kept["pinned"] == {eve.name: eve.keys()["keys"][f"ed25519:{eve.name}"]}
+    assert kept["devices"] == {}
+    assert await rig.state.get(f"e2ee/strangers/{eve.user}") is None
+
+
 async def test_a_room_key_in_the_clear_is_not_taken(rig: Rig) -> None:
     await rig.begin()
     rig.server.tell_device(ADA, "m.room_key", rig.ada.room_key(ROOM))
@@ -575,19 +599,21 @@ async def test_without_encryption_nothing_of_keys_is_sent(rig: Rig) -> None:
     assert rig.server.device_keys == {}
 
 
-async def test_of_keys_of_rooms_the_newest_are_kept_and_of_devices_all() -> None:
+@pytest.mark.parametrize("kind", ["out/", "strangers/"])
+async def test_of_keys_of_rooms_and_of_strangers_the_newest_are_kept_and_of_devices_all(
+    kind: str,
+) -> None:
     state = PlatformState(MemoryChannelState(), "matrix")
-    store = DeviceKeyStore(state, most={"out/": 2})
+    store = DeviceKeyStore(state, most={kind: 2})
     for number in range(99):
         await store.put(f"devices/{number}", number)
-    await store.put("out/a", 0)
-    for name in ("out/b", "out/c", "out/d"):
-        await store.put(name, 0)
+    for name in ("a", "b", "c", "d"):
+        await store.put(f"{kind}{name}", 0)
     for number in range(99, 198):
         await store.put(f"devices/{number}", number)
 
     kept = [
-        name for name in ("a", "b", "c", "d") if await store.get(f"out/{name}", int) is not None
+        name for name in ("a", "b", "c", "d") if await store.get(f"{kind}{name}", int) is not None
     ]
     assert kept == ["c", "d"]
     assert None not in [await store.get(f"devices/{number}", int) for number in range(198)]

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 import msgspec
 import pytest
 
+from hermes.channel_kit.setup_calls import SetupCalls
 from hermes.channels.qq.channel import QqChannel
 from hermes.errors import (
     AddressRefused,
@@ -17,7 +18,9 @@ from hermes.errors import (
     TooLarge,
 )
 from hermes.message.event import ReplyHandle
+from hermes.message.ids import make_id
 from hermes.message.parts import FilePart, ImagePart, Media
+from hermes.plugins.manifest import load_manifest, read_settings
 from hermes.ports.channel import HttpRequest
 from hermes.testing.stand_in import Fault, File, PersonMessage
 from tests.unit.channels.irc_rig import until
@@ -301,12 +304,11 @@ async def test_qqs_check_of_the_address_is_answered_before_anything_is_connected
 
 @pytest.mark.req("A28", "W4")
 async def test_a_channel_says_that_its_gateway_is_closed(rig: Rig) -> None:
-    channel = rig.make()
-
-    with pytest.raises(HermesError, match="the gateway is closed"):
+    async with rig.connected() as channel:
         await channel.probe()
-    async with rig.connected() as open_one:
-        await open_one.probe()
+
+    with pytest.raises(HermesError, match="qq: the socket is closed; no message can come in"):
+        await channel.probe()
 
 
 @pytest.mark.req("W2")
@@ -330,3 +332,57 @@ async def test_a_session_that_is_over_is_begun_again(
 
 def test_a_handle_is_not_shown() -> None:
     assert "secret" not in repr(ReplyHandle(token="secret"))
+
+
+@pytest.mark.req("W9")
+async def test_the_set_up_says_whether_the_secret_is_that_of_the_app(rig: Rig) -> None:
+    manifest = load_manifest("hermes.channels.qq")
+
+    async def prove(secret: str) -> str:
+        given = {**rig.qq.settings, "app_secret": secret}
+        calls = SetupCalls(
+            rig.client,
+            manifest.setup,
+            platform="qq",
+            settings=read_settings(manifest, given),
+            secrets=("app_secret",),
+            make_id=make_id,
+            wire=manifest.rows,
+        )
+        proof = await calls.prove()
+        assert proof is not None
+        return proof.shows
+
+    assert await prove(rig.qq.settings["app_secret"]) == (
+        f"The secret is that of the app {rig.qq.settings['app_id']}."
+    )
+    with pytest.raises(ConfigurationError, match=r"100016.*copy a new AppSecret") as refused:
+        await prove("another-secret")
+    assert "another-secret" not in str(refused.value)
+
+
+@pytest.mark.req("J17", "W10")
+@pytest.mark.quality("transaction ids")
+async def test_a_reply_that_a_dead_process_sent_is_there_once_and_takes_one_of_the_five(
+    rig: Rig,
+) -> None:
+    # given a process that dies before it hears that its reply was taken
+    async with rig.connected() as channel:
+        handle = await rig.asked()
+        rig.qq.plan(Fault(kind="reset_after"))
+        with pytest.raises(DeliveryUnknown):
+            await channel.send(rig.delivery("0", handle=handle))
+
+    # when the next one sends it again, and four more
+    async with rig.connected() as restarted:
+        await restarted.send(rig.delivery("0", handle=handle))
+        for number in range(1, 5):
+            key = f"{KEY}{number}"
+            await restarted.send(rig.delivery(str(number), handle=handle, key=key))
+
+        # then there is no room for another one
+        with pytest.raises(DeliveryRejected, match="answered five times"):
+            await restarted.send(rig.delivery("5", handle=handle, key=f"{KEY}5"))
+
+    assert [post.text for post in rig.qq.posts("chat-1")] == ["0", "1", "2", "3", "4"]
+    rig.qq._rejections.clear()

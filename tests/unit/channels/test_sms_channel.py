@@ -173,7 +173,7 @@ async def test_pictures_go_both_ways_and_only_to_who_has_their_address(rig: Rig)
     with pytest.raises(AddressRefused):
         await rig.channel.fetch(Media("image/png", ref="https://evil.example/a"), limit=100)
     notes = await rig.setup.media.keep(b"notes", mime="text/plain")
-    with pytest.raises(DeliveryRejected, match="cannot be sent as an MMS"):
+    with pytest.raises(DeliveryRejected, match="cannot be sent as an attachment"):
         await rig.channel.send(rig.delivery(ADA, FilePart(notes)))
     assert rig.site.rejections == ()
 

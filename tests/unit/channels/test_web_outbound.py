@@ -44,8 +44,8 @@ def as_json(value: object) -> dict[str, Any]:
 
 @pytest.mark.req("W9", "J6")
 def test_a_conversation_shows_messages_and_not_the_pages_own_stops() -> None:
-    asked = to_event(WebMessage("c", "hi", "1"), now=0.0)
-    stop = to_stop_event(StopRequest("c"), now=0.0, make_id=lambda prefix: prefix)
+    asked = to_event(WebMessage(conversation="c", text="hi", id="1"), user="owner", now=0.0)
+    stop = to_stop_event(StopRequest("c"), user="owner", now=0.0, make_id=lambda prefix: prefix)
     answer = TurnResult(text="day", usage=Usage(1, 2, cost_usd=0.5), model="m")
     told = conversation_messages("c", page(shown(asked, answer), shown(stop, None)))
     assert as_json(told) == {
@@ -73,6 +73,8 @@ def test_a_conversation_shows_messages_and_not_the_pages_own_stops() -> None:
                     "duplicate": False,
                 },
                 "taken_out": "",
+                "files": [],
+                "replaces": "",
             }
         ],
     }
@@ -80,7 +82,7 @@ def test_a_conversation_shows_messages_and_not_the_pages_own_stops() -> None:
 
 @pytest.mark.req("A20")
 def test_a_cost_that_nobody_knows_is_not_shown_as_nothing() -> None:
-    asked = to_event(WebMessage("c", "hi", "1"), now=0.0)
+    asked = to_event(WebMessage(conversation="c", text="hi", id="1"), user="owner", now=0.0)
     answer = TurnResult(text="day", usage=Usage(1, 2, unpriced=3), model="m")
     (message,) = as_json(conversation_messages("c", page(shown(asked, answer))))["messages"]
     assert message["turn"]["cost_usd"] is None
@@ -114,9 +116,13 @@ def test_the_list_of_conversations_keeps_its_order() -> None:
 
 @pytest.mark.req("J9", "W21")
 def test_what_a_person_writes_denies_what_waits_and_can_be_temporary() -> None:
-    event = to_event(WebMessage("c", "hi", "1", temporary=True), now=0.0)
+    event = to_event(
+        WebMessage(conversation="c", text="hi", id="1", temporary=True), user="owner", now=0.0
+    )
     assert (event.denies_approval, event.is_temporary) == (True, True)
-    assert not to_event(WebMessage("c", "hi", "1"), now=0.0).is_temporary
+    assert not to_event(
+        WebMessage(conversation="c", text="hi", id="1"), user="owner", now=0.0
+    ).is_temporary
 
 
 @pytest.mark.req("W21")
@@ -130,3 +136,16 @@ def test_a_conversation_says_what_others_contribute_to_it() -> None:
     read = as_json(told)
     assert read["temporary"] is True
     assert read["contributions"] == [{"kind": "known", "lines": ["diet: vegan"]}]
+
+
+@pytest.mark.req("W35")
+def test_messages_of_the_same_id_by_two_people_are_two_messages() -> None:
+    message = WebMessage(conversation="c", text="hi", id="1")
+
+    events = [to_event(message, user=user, now=0.0) for user in ("owner", "ann", "bob")]
+
+    assert [(one.external_id, one.source.user_id) for one in events] == [
+        ("1", "owner"),
+        ("ann:1", "ann"),
+        ("bob:1", "bob"),
+    ]

@@ -1,18 +1,20 @@
 """Signing a browser in and out: the link, the pasted token, and pages of other sites."""
 
 from collections.abc import Mapping
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 import msgspec
 import pytest
 from starlette.types import Message
 
 from hermes.channels.web.signin import SignInPages
+from hermes.control.tokens import token_digest
 from hermes.errors import BadRequest, Forbidden, TooLarge, Unauthenticated
 from hermes.http.assets import read_assets
 from hermes.http.route import HttpExchange
 from hermes.http.same_origin import Origins
 from hermes.message.ids import make_id
+from hermes.ports.access import Newcomer
 from hermes.ports.channel import HttpResponse
 from hermes.server.auth import StoredAccess
 from hermes.testing.access import MemoryAccessStore
@@ -30,7 +32,8 @@ class Door:
 
     def __init__(self) -> None:
         clock = ManualClock()
-        self.access = StoredAccess(MemoryAccessStore(), clock=clock)
+        self.store = MemoryAccessStore()
+        self.access = StoredAccess(self.store, clock=clock)
         api = MemoryGatewayApi(Script(), access=self.access, clock=clock, make_id=make_id)
         self.pages = SignInPages(
             api,
@@ -166,3 +169,57 @@ async def test_a_token_cannot_sign_out(door: Door) -> None:
 
     with pytest.raises(BadRequest, match="hermes token revoke"):
         await door.pages.sign_out(door.asking({"authorization": f"Bearer {token}"}))
+
+
+async def invite(door: Door, user: str) -> str:
+    """Return the code of an invitation, as it is shown."""
+    code = f"ABCDEFGHJKLMNPQ{user[0].upper()}"
+    await door.store.invite(
+        token_digest(code), Newcomer(user=user), role="person", at=0.0, expires_at=9e9
+    )
+    return f"{code[:8]}-{code[8:]}"
+
+
+async def test_the_link_of_an_invitation_asks_before_it_signs_in(door: Door) -> None:
+    code = await invite(door, "ann")
+
+    pages = [await door.open_link(code) for _ in range(3)]
+    answer = await door.paste(code, {**FORM, "origin": "null", "sec-fetch-site": "same-origin"})
+    again = await door.paste(code, FORM)
+
+    assert [(one.status, "set-cookie" in one.headers) for one in pages] == [(200, False)] * 3
+    assert b'name="token" value="ABCDEFGHJKLMNPQA"' in pages[0].body
+    assert (answer.status, answer.headers["location"]) == (303, "/")
+    assert (await door.access.authenticate(session_of(answer))).user == "ann"
+    assert again.status == 401
+
+
+@pytest.mark.parametrize("code", ['"><script>alert(1)</script>', "ABCD" * 5, "ABCDEFGHIJKLMNOP"])
+async def test_only_what_can_be_a_code_is_on_the_page_of_an_invitation(
+    door: Door, code: str
+) -> None:
+    page = await door.open_link(quote(code))
+
+    assert (page.status, b"alert(1)" in page.body, b"ABCDABCD" in page.body) == (401, False, False)
+
+
+async def test_a_sign_in_ends_the_session_that_the_browser_had(door: Door) -> None:
+    owner = session_of(await door.paste(await door.access.make_token("mine"), JSON))
+
+    ann = session_of(await door.paste(await invite(door, "ann"), {**JSON, **owner}))
+
+    assert owner != ann
+    assert (await door.access.authenticate(ann)).user == "ann"
+    with pytest.raises(Unauthenticated):
+        await door.access.authenticate(owner)
+
+
+async def test_who_is_blocked_is_not_signed_in(door: Door) -> None:
+    code = await invite(door, "ann")
+    door.store.blocked.add("ann")
+
+    form = await door.paste(code, FORM)
+    with pytest.raises(Forbidden, match="blocked"):
+        await door.paste(code, JSON)
+
+    assert (form.status, "set-cookie" in form.headers) == (401, False)

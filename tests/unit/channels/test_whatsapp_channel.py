@@ -317,6 +317,49 @@ async def test_who_gets_a_number_that_was_given_up_is_somebody_else(rig: Rig) ->
     assert [one.text for one in rig.site.posts(ADA)] == ["for the stranger", "back"]
 
 
+@pytest.mark.req("W9", "W14")
+async def test_a_number_that_comes_with_another_scoped_id_is_somebody_else(rig: Rig) -> None:
+    # given Ada, whose number passes on without a word of the platform
+    bob, new = "DE.2", "4917000000999"
+    rig.site.scoped[ADA] = "DE.1"
+    await rig.site.say(PersonMessage(text="a", chat=ADA))
+    rig.clock.advance(60.0)
+    rig.site.scoped[ADA] = bob
+    await rig.site.say(PersonMessage(text="b", chat=ADA))
+
+    # when each is answered, and Ada writes from a new one
+    rig.site.scoped[rig.site.town.open_chat(new)] = "DE.1"
+    await rig.channel.send(rig.delivery(bob, "for Bob"))
+    await rig.channel.send(rig.delivery(ADA, "for Ada"))
+    await rig.site.say(PersonMessage(text="c", chat=new))
+
+    # then nothing of hers reached the old one
+    assert [(one.text, one.source.chat_id, one.source.user_id) for one in rig.inbox.events] == [
+        ("a", ADA, ADA),
+        ("b", bob, bob),
+        ("c", ADA, ADA),
+    ]
+    assert [one.text for one in rig.site.posts(new)] == ["for Ada"]
+    assert [one.text for one in rig.site.posts(ADA)] == ["for Bob"]
+
+
+@pytest.mark.req("W9", "W14")
+async def test_who_is_known_by_a_lost_number_alone_is_not_written_to(rig: Rig) -> None:
+    await rig.site.say(PersonMessage(text="a", chat=ADA))
+    number = "4917000000555"
+    rig.site.scoped[number] = "DE.2"
+    await rig.site.say(PersonMessage(text="b", chat=number))
+    rig.clock.advance(60.0)
+    rig.site.scoped[ADA] = "DE.2"
+    await rig.site.say(PersonMessage(text="d", chat=ADA))
+
+    with pytest.raises(DeliveryRejected, match="belongs to somebody else now"):
+        await rig.channel.send(rig.delivery(ADA, "for who had it"))
+    await rig.channel.send(rig.delivery(number, "for who has it"))
+
+    assert rig.inbox.events[-1].source.chat_id == number
+
+
 @pytest.mark.req("W9")
 async def test_questions_have_buttons_a_list_or_neither(rig: Rig) -> None:
     await rig.site.say(PersonMessage(text="hello", chat=ADA))

@@ -86,6 +86,57 @@ def test_it_explains_asks_connects_and_writes(
     }
 
 
+@pytest.mark.req("W12")
+def test_a_credential_that_is_refused_is_asked_for_again(
+    home: Path, telegram: dict[str, Any], terminals: Callable[..., Terminal]
+) -> None:
+    locks = {"HERMES_PROCESS__LOCK_DIR": str(home / "locks")}
+    add = [sys.executable, "-m", "hermes", "channels", "add", "telegram"]
+    add += ["--set", f"api_url={telegram['api_url']}"]
+    terminal = terminals(add, environment(home, **NEAR, **locks))
+    wrong = "999999:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+
+    terminal.wait_for("bot_token: ")
+    terminal.type(f"{wrong}\n")
+    terminal.wait_for("mode [poll/webhook] [poll]")
+    terminal.type("\n")
+    terminal.wait_for("getMe was refused")
+    terminal.wait_for("Enter it again? [Y/n]")
+    terminal.type("\n")
+    terminal.wait_for("bot_token: ")
+    terminal.type(f"{telegram['bot_token']}\n")
+    terminal.wait_for("mode [poll/webhook] [poll]")
+    terminal.type("\n")
+    terminal.wait_for("Is this the right one?")
+    terminal.type("\n")
+    terminal.wait_for("telegram is connected, after")
+
+    assert terminal.end() == 0
+    assert extra(home)["bot_token"] == telegram["bot_token"]
+    assert wrong not in terminal.plain() + (home / ".env").read_text()
+
+
+@pytest.mark.req("W12")
+def test_it_asks_three_times_again_and_writes_nothing_then(
+    home: Path, telegram: dict[str, Any], terminals: Callable[..., Terminal]
+) -> None:
+    add = [sys.executable, "-m", "hermes", "channels", "add", "telegram", "--set", "mode=poll"]
+    add += ["--set", f"api_url={telegram['api_url']}"]
+    terminal = terminals(add, environment(home, **NEAR))
+
+    for _ in range(4):
+        terminal.wait_for("bot_token: ")
+        terminal.type("999999:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\n")
+        terminal.wait_for("getMe was refused")
+        # After the fourth: whether to keep it anyway.
+        terminal.wait_for("? [")
+        terminal.type("\n")
+    terminal.wait_for("Nothing was written")
+
+    assert terminal.end() == 1
+    assert not (home / ".env").exists()
+
+
 @pytest.mark.req("W12", "W7")
 def test_a_script_says_all_and_a_wrong_token_writes_nothing(
     hermes: Hermes, home: Path, telegram: dict[str, Any]
@@ -123,7 +174,8 @@ def test_a_script_says_all_and_a_wrong_token_writes_nothing(
         (("telegram", "--set", "bot_tokn=1"), "has no such setting"),
         (("telegram", "--set", "nonsense"), "expected SETTING=VALUE"),
         (("telegram", "--set", "bot_token=1:xyz", "--set", "mode=carrier"), "expected poll or"),
-        (("telex",), "no channel of that name is installed"),
+        (("telex",), "no channel of that name is installed; known"),
+        (("telegrm",), "is installed (did you mean telegram?); known"),
     ],
 )
 def test_what_is_wrong_is_said_and_nothing_is_written(

@@ -29,6 +29,7 @@ WALKS: Mapping[str, tuple[tuple[str, str], ...]] = {
         ("app_secret:", "app_secret"),
         ("mode [gateway/webhook] [gateway]:", ""),
         ("links [hidden/kept] [hidden]:", ""),
+        ("Is this the right one?", ""),
     ),
     "slack": (
         ("bot_token:", "bot_token"),

@@ -8,7 +8,13 @@ import pytest
 from rich.console import Console
 
 from hermes.cli.chat_screen import PlainScreen, parked_text, show_answer
-from hermes.cli.conversation import Conversation, MessageResult, OutgoingMessage, PastMessage
+from hermes.cli.conversation import (
+    Conversation,
+    MessageResult,
+    OutgoingMessage,
+    PastMessage,
+    ReplyFile,
+)
 from hermes.cli.server_events import ServerEvent, read_events
 from hermes.errors import Refused, StreamTruncated
 from hermes.ports.approvals import OpenApproval
@@ -319,3 +325,12 @@ def test_an_approval_that_an_admin_decides_says_so():
     assert "waits for an admin's answer until " in parked_text(
         msgspec.structs.replace(ASKED_TO_PAY, waits=waits)
     )
+
+
+def test_files_of_a_reply_are_named_where_a_terminal_cannot_show_them() -> None:
+    files = (ReplyFile("report.pdf"), ReplyFile(url="https://example.org/a.png"))
+    answer = MessageResult(id="m_1", state="done", reply="Here.", files=files)
+    assert answer.said == (
+        "Here.\n(report.pdf: /api/messages/m_1/files/reply/0)\n(a file: https://example.org/a.png)"
+    )
+    assert MessageResult(id="m_1", state="done").said == ""

@@ -9,7 +9,8 @@ import pytest
 from hermes.calls.days import Calendar
 from hermes.control.operations import Operations
 from hermes.control.order import Actor, AnyOrder
-from hermes.control.orders import ORDERS, SENDS_SEND, make_order
+from hermes.control.order_table import make_order
+from hermes.control.orders import ORDERS, SENDS_SEND
 from hermes.control.sends import SendOrder
 from hermes.testing.manual_time import ManualClock
 from tests.stores.opening import opened

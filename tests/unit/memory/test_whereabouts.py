@@ -13,10 +13,12 @@ from hermes.memory.session_context import (
     shown_id,
 )
 from hermes.message.source import Source
+from hermes.plugins.manifest import load_capabilities, manifests_in
 
 PHONE = "+4915112345678"
 HASHED = hashlib.sha256(PHONE.encode()).hexdigest()[:12]
 ALONE = SessionContext()
+PERSONAL = frozenset({"telegram"})
 
 
 def told(source: Source, around: SessionContext = ALONE, *, is_shared: bool = False) -> list[str]:
@@ -26,10 +28,10 @@ def told(source: Source, around: SessionContext = ALONE, *, is_shared: bool = Fa
 
 
 @pytest.mark.req("W26")
-@pytest.mark.parametrize("platform", ["whatsapp", "signal", "telegram", "bluebubbles"])
+@pytest.mark.parametrize("platform", ["whatsapp", "telegram/sales", "signal"])
 def test_w26_personal_ids_are_hashed(platform: str) -> None:
     source = Source(platform=platform, chat_id=PHONE, user_id=PHONE, user_name="Ann")
-    around = SessionContext(((platform, PHONE),))
+    around = SessionContext(((platform, PHONE),), personal_ids=frozenset({platform}))
 
     assert told(source, around) == [
         f"- platform: {platform}",
@@ -95,7 +97,7 @@ def test_w26_a_thread_is_everybodys_and_homes_are_named() -> None:
         user_name="Ann",
         thread_id="7",
     )
-    around = SessionContext((("slack", "C9:7"), ("telegram", None)))
+    around = SessionContext((("slack", "C9:7"), ("telegram", None)), personal_ids=PERSONAL)
 
     assert told(source, around, is_shared=True)[1:] == [
         "- chat: a thread (id C1)",
@@ -116,9 +118,18 @@ def test_w26_programs_are_told_nothing_and_the_web_chat_only_what_it_could_not_k
 
 @pytest.mark.req("W26")
 def test_w26_a_hash_is_the_first_twelve_hex_digits_of_sha_256() -> None:
-    assert shown_id("telegram", "4711") == hashlib.sha256(b"4711").hexdigest()[:12]
-    assert shown_id("sms", "+4915112345") == hashlib.sha256(b"+4915112345").hexdigest()[:12]
-    assert shown_id("discord", "4711") == "4711"
+    assert shown_id("4711", is_personal=True) == hashlib.sha256(b"4711").hexdigest()[:12]
+    assert shown_id("4711", is_personal=False) == "4711"
+
+
+@pytest.mark.req("W12", "W26")
+def test_w26_the_manifest_of_a_platform_says_whether_its_ids_are_personal() -> None:
+    files = {**manifests_in("hermes.channels"), **manifests_in("hermes.contrib")}
+    found = {
+        name for name, one in files.items() if load_capabilities(one.package, one.file).personal_ids
+    }
+
+    assert found == {"telegram", "whatsapp", "sms"}
 
 
 @pytest.mark.req("W21", "W26")

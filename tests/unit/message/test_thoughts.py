@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hermes.message.parts import ImagePart, Media, TextPart
-from hermes.message.thoughts import ThoughtFilter, spoken, without_thoughts
+from hermes.message.parts import ImagePart, Media, ReasoningPart, TextPart
+from hermes.message.thoughts import ThoughtFilter, spoken, thoughts_in, without_thoughts
 
 HIDDEN = [
     ("<think>let me see</think>Hello.", "Hello."),
@@ -86,3 +86,11 @@ def test_attachments_stay_where_a_thought_is_taken_out() -> None:
     assert spoken(parts) == (TextPart("Look"), picture)
     plain = (TextPart("Look"),)
     assert spoken(plain) is plain
+
+
+@pytest.mark.req("W9")
+def test_thoughts_that_can_be_read_are_shown_apart_from_the_text() -> None:
+    sealed = ReasoningPart("", "anthropic", sealed="x")
+    thoughts = (ReasoningPart("One.", "anthropic"), sealed, ReasoningPart("Two.", "anthropic"))
+    assert thoughts_in((thoughts[0], TextPart("Hello."), *thoughts[1:])) == "One.\n\nTwo."
+    assert thoughts_in((TextPart("Hello."),)) == ""

@@ -4,7 +4,8 @@ import pytest
 
 from hermes.config import AccessSettings
 from hermes.message.source import ChatType, Source
-from hermes.people.slash_access import CommandPlace, is_named_admin, may_use, where_of
+from hermes.people.slash_access import CommandPlace, is_named_admin, may_let_in, may_use, where_of
+from hermes.ports.people import User, UserChannel, UserState
 
 DM, GROUP = CommandPlace("telegram", "dm"), CommandPlace("telegram", "group")
 COMMANDS = ("help", "whoami", "stop", "new", "status")
@@ -55,3 +56,32 @@ def test_what_is_no_direct_chat_is_a_group(kind: ChatType, scope: str) -> None:
     source = Source(platform="telegram", chat_id="c", chat_type=kind, user_id="7")
 
     assert where_of(source).scope == scope
+
+
+@pytest.mark.req("W31")
+@pytest.mark.parametrize(
+    ("state", "channels", "may"),
+    [
+        ("active", [("telegram", "1")], ["telegram"]),
+        ("active", [("telegram", "9"), ("slack", "5")], ["telegram", "slack"]),
+        ("active", [("slack", "1")], []),
+        ("active", [("telegram", "7")], []),
+        ("owner", [], ["telegram", "slack", "irc"]),
+    ],
+)
+def test_an_admin_lets_people_in_on_their_own_platform_and_the_owner_everywhere(
+    state: UserState, channels: list[tuple[str, str]], may: list[str]
+) -> None:
+    platforms = {
+        "telegram": {"commands": {"dm": {"admins": ["1"]}}},
+        "telegram/sales": {"commands": {"group": {"admins": ["9"]}}},
+        "slack": {"commands": {"dm": {"admins": ["5"]}}},
+    }
+    settings = AccessSettings.model_validate({"platforms": platforms})
+    own = tuple(
+        UserChannel(platform=one, user_id=who, person_id="p", added_at=0.0) for one, who in channels
+    )
+    user = User(id="p", state=state, created_at=0.0, tier="free", may_train=False, channels=own)
+
+    named = ("telegram", "slack", "irc")
+    assert [name for name in named if may_let_in(user, name, settings)] == may

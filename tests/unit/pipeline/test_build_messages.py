@@ -67,6 +67,7 @@ class Services:
     tool_sets: ToolSets = field(default_factory=lambda: ToolSets({}))
     process_news: ProcessNews = no_news
     mcp: ChatOffers | None = None
+    personal_ids: frozenset[str] = frozenset()
 
 
 def personal(turn: Turn) -> Turn:

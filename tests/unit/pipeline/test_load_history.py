@@ -10,6 +10,8 @@ from hermes.message.chat import ChatMessage
 from hermes.pipeline.session_keep import Signature
 from hermes.pipeline.stages.load_history import load_history
 from hermes.pipeline.turn import Turn
+from hermes.ports.memory import Soul
+from hermes.ports.session_history import PastExchange
 from hermes.ports.transcripts import VisibleHistory
 from hermes.tools.tool_sets import ToolSets
 from tests.unit.pipeline.stage_parts import LANE, Context, make_event, make_turn, said
@@ -35,6 +37,11 @@ class Transcripts:
         self.asked.append((lane, epoch, head, limit, cut))
         return self._history
 
+    async def exchanges(
+        self, lane: str, *, epoch: int, since: int = 0, limit: int
+    ) -> tuple[PastExchange, ...]:
+        raise AssertionError((lane, epoch, since, limit))
+
 
 class Keep:
     def __init__(self) -> None:
@@ -44,9 +51,15 @@ class Keep:
         self.used.append((lane, signature))
 
 
+class Souls:
+    async def get(self, lane: str, epoch: int) -> Soul | None:
+        raise AssertionError((lane, epoch))
+
+
 @dataclass(frozen=True)
 class Store:
     transcripts: Transcripts = field(default_factory=Transcripts)
+    souls: Souls = field(default_factory=Souls)
 
 
 @dataclass(frozen=True)

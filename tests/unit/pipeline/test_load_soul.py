@@ -87,6 +87,7 @@ class Services:
     skills: SkillBook | None = None
     tool_sets: ToolSets = field(default_factory=lambda: ToolSets({}))
     chat_info: AskChatInfo = no_chat_info
+    personal_ids: frozenset[str] = frozenset()
 
 
 def turn_of(event: MessageEvent | None = None, *history: ChatMessage, head: int = 0) -> Turn:

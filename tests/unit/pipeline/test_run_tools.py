@@ -186,6 +186,7 @@ class Services:
     mask_result: MaskResult = unmasked
     stop_turn: StopTurn = _no_stop
     team_locks: TeamLocks = field(default_factory=TeamLocks)
+    personal_ids: frozenset[str] = frozenset()
 
     @property
     def wake_lane(self) -> Callable[[str], None]:

@@ -110,6 +110,7 @@ class Services:
     slept: list[float] = field(default_factory=list)
     first_state: Callable[[str], DeliveryState] = _pushed
     calls: Rooms = field(default_factory=Rooms)
+    personal_ids: frozenset[str] = frozenset()
 
     @property
     def wake_jobs(self) -> Callable[[], None]:

@@ -55,7 +55,7 @@ PARAMS = JSON | st.fixed_dictionaries(
     {"message": MESSAGES | JSON}, optional={"configuration": JSON, "tenant": SCALARS}
 )
 REQUESTS = st.fixed_dictionaries(
-    {"jsonrpc": st.sampled_from(("2.0", "1.0")), "method": st.sampled_from(METHODS) | SCALARS},
+    {"jsonrpc": st.sampled_from(("2.0", "1.0")), "method": st.sampled_from(METHODS) | JSON},
     optional={"id": SCALARS | JSON, "params": PARAMS},
 )
 VERSIONS = st.sampled_from(("", "0.3", "1.0", "9.9", "x"))
@@ -112,3 +112,13 @@ async def test_every_text_is_answered_whole(text: str, version: str) -> None:
 
     answer = found["result"] if is_old else found["result"]["message"]
     assert answer["parts"][0]["text"] == f"You said: {text}"
+
+
+@pytest.mark.req("M10")
+@pytest.mark.parametrize("method", [[], {}, ["message/send"], {"a": 1}, 7, True, None])
+async def test_a_method_that_is_no_text_is_an_invalid_request(method: object) -> None:
+    request = {"jsonrpc": "2.0", "id": 7, "method": method, "params": {}}
+
+    found = await Rig().said(msgspec.json.encode(request))
+
+    assert (found["id"], found["error"]["code"]) == (7, -32600)

@@ -4,9 +4,9 @@ import pytest
 
 from hermes.control.tokens import token_digest
 from hermes.errors import Forbidden, Unauthenticated
-from hermes.ports.access import Role
+from hermes.ports.access import Newcomer, OperatorRole, Role
 from hermes.ports.gateway_api import Caller
-from hermes.server.auth import AccessTimes, StoredAccess, session_in, speaking
+from hermes.server.auth import AccessTimes, StoredAccess, operating, session_in, speaking
 from hermes.testing.access import MemoryAccessStore
 from hermes.testing.manual_time import ManualClock
 
@@ -39,6 +39,7 @@ class SeenStore(MemoryAccessStore):
         role: Role = "owner",
         parent: bytes | None = None,
         may_delegate: bool = False,
+        user: str = "",
     ) -> None:
         self.seen.append((kind, digest))
         await super().add(
@@ -49,6 +50,7 @@ class SeenStore(MemoryAccessStore):
             role=role,
             parent=parent,
             may_delegate=may_delegate,
+            user=user,
         )
 
 
@@ -83,14 +85,14 @@ async def test_a_token_is_known_and_only_its_hash_is_kept(
 ) -> None:
     token = await access.make_token("ci")
     known = await access.authenticate(bearer(token))
-    assert known == Caller("token", "api", "owner", known.id)
+    assert known == Caller("token", "api", "owner", known.id, user="owner")
     assert [(kind, len(digest)) for kind, digest in store.seen] == [("token", 32)]
     assert token.encode() not in store.seen[0][1]
 
 
 @pytest.mark.req("W35")
 async def test_the_command_line_is_the_local_caller(access: StoredAccess) -> None:
-    assert await access.authenticate(bearer("local")) == Caller("local", "cli")
+    assert await access.authenticate(bearer("local")) == Caller("local", "cli", user="owner")
 
 
 @pytest.mark.req("W35")
@@ -99,7 +101,7 @@ async def test_a_code_works_once_and_for_a_while(access: StoredAccess, clock: Ma
     session = await access.sign_in(code)
     cookie = {"cookie": f"other=1; hermes_session={session}"}
     caller = await access.authenticate(cookie)
-    assert caller == Caller("browser", "owner", session=caller.session)
+    assert caller == Caller("browser", "owner", session=caller.session, user="owner")
     with pytest.raises(Unauthenticated, match="hermes link"):
         await access.sign_in(code)
     late = await access.make_signin_code()
@@ -170,22 +172,28 @@ def test_the_session_is_found_among_other_cookies(cookies: str, session: str | N
 
 
 @pytest.mark.req("W35")
-async def test_a_token_carries_its_role_and_only_the_owners_signs_a_browser_in(
-    access: StoredAccess, store: SeenStore
+@pytest.mark.parametrize(
+    ("role", "user", "may_speak"),
+    [("viewer", "", False), ("operator", "", True), ("owner", "owner", True)],
+)
+async def test_a_token_signs_a_browser_in_with_its_role_and_only_the_owners_may_chat(
+    access: StoredAccess, role: OperatorRole, user: str, may_speak: bool
 ) -> None:
-    viewer = await access.make_token("dashboard", role="viewer")
-    owner = await access.make_token("mine")
+    token = await access.make_token("mine", role=role)
 
-    caller = await access.authenticate(bearer(viewer))
-    session = await access.sign_in_with_token(owner)
+    caller = await access.authenticate(bearer(token))
+    session = await access.sign_in_with_token(token)
     signed_in = await access.authenticate({"cookie": f"hermes_session={session}"})
 
-    assert (caller.kind, caller.role, caller.id[:2]) == ("token", "viewer", "t_")
-    assert signed_in.role == "owner"
-    with pytest.raises(Forbidden):
-        await access.sign_in_with_token(viewer)
-    with pytest.raises(Forbidden):
-        speaking(caller)
+    assert (caller.kind, caller.role, caller.id[:2]) == ("token", role, "t_")
+    assert (signed_in.kind, signed_in.role, signed_in.user) == ("browser", role, user)
+    refused = 0
+    for one in (caller, signed_in):
+        try:
+            speaking(one)
+        except Forbidden:
+            refused += 1
+    assert refused == (0 if may_speak else 2)
 
 
 @pytest.mark.req("W35")
@@ -288,3 +296,56 @@ async def test_only_a_sign_in_link_signs_in(access: StoredAccess) -> None:
     for other in (token, session):
         with pytest.raises(Unauthenticated):
             await access.sign_in(other)
+
+
+async def invitation(store: SeenStore, user: str, *, role: Role = "person") -> str:
+    code = "ABCDEFGHJKLMNPQ" + user[0].upper()
+    await store.invite(token_digest(code), Newcomer(user=user), role=role, at=0.0, expires_at=2e9)
+    return code
+
+
+@pytest.mark.req("W35")
+@pytest.mark.parametrize("typed", ["{}", " {} ", "{0:.4}-{1}", "{0:.4} {1}"])
+async def test_an_invitation_signs_its_person_in_once_however_it_is_typed(
+    access: StoredAccess, store: SeenStore, typed: str
+) -> None:
+    code = (await invitation(store, "ann")).lower()
+
+    session = await access.sign_in(typed.format(code, code[4:]), browser="Firefox")
+    caller = await access.authenticate({"cookie": f"hermes_session={session}"})
+
+    assert (caller.kind, caller.role, caller.user) == ("browser", "person", "ann")
+    with pytest.raises(Unauthenticated, match="invitation was used"):
+        await access.sign_in(code)
+
+
+@pytest.mark.req("W35")
+async def test_a_person_gives_no_orders_and_speaks_for_nobody(
+    access: StoredAccess, store: SeenStore
+) -> None:
+    session = await access.sign_in(await invitation(store, "ann"))
+    caller = await access.authenticate({"cookie": f"hermes_session={session}"})
+
+    for door in (operating, speaking):
+        with pytest.raises(Forbidden, match="for operators"):
+            door(caller)
+
+
+@pytest.mark.req("W35")
+async def test_people_list_and_end_their_own_sessions_alone(
+    access: StoredAccess, store: SeenStore
+) -> None:
+    anns = [await access.sign_in(await invitation(store, "ann"), browser="A")]
+    anns += [await access.admit(Newcomer(user="ann"), browser="B") for _ in range(2)]
+    bobs = await access.sign_in(await invitation(store, "bob"), browser="C")
+    ann = await access.authenticate({"cookie": f"hermes_session={anns[0]}"})
+    bob = await access.authenticate({"cookie": f"hermes_session={bobs}"})
+
+    foreign = await access.end_sessions(ann, only=bob.session)
+    one = (await access.sessions_of(ann))[0]
+    ended = await access.end_sessions(ann, only=one.id)
+    others = await access.end_sessions(ann)
+
+    assert (foreign, one.label, ended, others) == (0, "B", 1, 1)
+    assert [left.id for left in await access.sessions_of(ann)] == [ann.session]
+    assert [left.id for left in await access.sessions_of(bob)] == [bob.session]

@@ -11,6 +11,8 @@ from hermes.ports.channel import Capabilities
 from hermes.ports.clock import SystemClock
 from hermes.ports.gateway_api import GatewayApi
 from hermes.server.a2a.channel import A2aChannel, A2aParts
+from hermes.server.mcp.endpoint import PATH as MCP
+from hermes.server.mcp.endpoints import mcp_endpoints
 from hermes.server.openapi import Json, openapi_document, plain_page
 from hermes.server.v1.endpoints import ENDPOINTS
 
@@ -29,7 +31,9 @@ def document() -> Json:
         clock=SystemClock(),
         make_id=str,
     )
-    made = openapi_document([*rest.endpoints(), *A2aChannel(never).endpoints(), *ENDPOINTS])
+    made = openapi_document(
+        [*rest.endpoints(), *A2aChannel(never).endpoints(), *ENDPOINTS, *mcp_endpoints()]
+    )
     # As it is sent, and not as it was made.
     return dict(msgspec.json.decode(msgspec.json.encode(made)))
 
@@ -106,3 +110,29 @@ def test_without_browser_code_a_plain_page_lists_every_path(document: Json) -> N
 def test_a_browser_session_is_not_offered_for_model_apis(document: Json) -> None:
     assert document["paths"]["/v1/models"]["get"]["security"] == [{"token": []}]
     assert {"session": []} in document["security"]
+
+
+@pytest.mark.req("W43")
+def test_mcp_is_described_with_its_key_its_errors_and_what_it_may_answer(document: Json) -> None:
+    call = document["paths"][MCP]["post"]
+    shapes = document["components"]["schemas"]
+    refusals = {
+        status: one["content"]["application/json"]["schema"]
+        for status, one in call["responses"].items()
+        if status not in ("200", "202", "default")
+    }
+
+    assert document["paths"][MCP].keys() == {"post"}
+    assert call["security"] == [{"token": []}]
+    assert call["requestBody"]["content"]["application/json"]["schema"] == {
+        "$ref": "#/components/schemas/McpRequest"
+    }
+    assert call["responses"]["200"]["content"].keys() == {"application/json", "text/event-stream"}
+    assert "content" not in call["responses"]["202"]
+    assert refusals.keys() == {"400", "401", "403", "404", "406", "413", "429", "503"}
+    assert refusals["401"] == {"$ref": "#/components/schemas/McpRefusal"}
+    assert shapes["McpError"]["properties"].keys() == {"code", "message", "data"}
+
+
+def test_a_cookie_calls_no_agent_over_a2a(document: Json) -> None:
+    assert document["paths"]["/workspaces/{id}/a2a"]["post"]["security"] == [{"token": []}]

@@ -15,6 +15,7 @@ MARK = "sqlite_only"
 # Who knows an engine without being a test of it, and why.
 KNOWN = {
     "bench/graph_store.py": "measures how SQLite stores graphs",
+    "bench/many_messages.py": "writes rows of the schema past the store, since turns would take hours",
     "bench/search_index.py": "the search index is a SQLite file, whatever the store is",
     "tests/contract/journal/search_kills.py": "as above",
     "tests/contract/journal/test_search.py": "as above",

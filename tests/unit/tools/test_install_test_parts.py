@@ -9,7 +9,9 @@ import pytest
 
 SCRIPT = Path(__file__).resolve().parents[3] / "tools" / "install_test_parts.sh"
 SERVERS = dict(
-    re.findall(r"^(mcp_\w+|synapse|agents)='([^']+)'$", SCRIPT.read_text(), flags=re.MULTILINE)
+    re.findall(
+        r"^(mcp_\w+|synapse|identity|agents)='([^']+)'$", SCRIPT.read_text(), flags=re.MULTILINE
+    )
 )
 
 

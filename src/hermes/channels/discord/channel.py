@@ -5,23 +5,20 @@ translates; retries, order and storage belong to the inbox and the outbox.
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 from urllib.parse import quote
 
-import structlog
-
+from hermes.channel_kit.account_life import AccountLife
 from hermes.channel_kit.attachments import attachments_of, read_attachment
-from hermes.channel_kit.bounded_map import BoundedMap
-from hermes.channel_kit.lifeline import Lifeline
+from hermes.channel_kit.bot_reactions import BotReactions
 from hermes.channel_kit.multipart import UploadPart
-from hermes.channel_kit.refusals import final_error, receipt_at
-from hermes.channel_kit.socket_session import SocketSession
+from hermes.channel_kit.refusals import receipt_at
+from hermes.channel_kit.texts import ChannelTexts
 from hermes.channel_kit.webhook_door import WebhookDoor
 from hermes.channels.discord.client import DiscordApi
 from hermes.channels.discord.gateway import gateway_wire
-from hermes.channels.discord.inbound import (
-    Me,
-)
+from hermes.channels.discord.inbound import Me
 from hermes.channels.discord.outbound import (
     PRIVATE,
     Json,
@@ -34,27 +31,11 @@ from hermes.channels.discord.outbound import (
     reaction_path,
 )
 from hermes.channels.discord.receiver import GatewayReceiver
-from hermes.channels.discord.wire import (
-    PLATFORM,
-    WireChannel,
-    WireNamed,
-    WireUser,
-)
-from hermes.errors import (
-    ConfigurationError,
-    ConnectFailed,
-    DeliveryError,
-    DeliveryRejected,
-    NotFound,
-    Overloaded,
-)
-from hermes.message.markup.conversion import converted
-from hermes.message.markup.marks import Marks
-from hermes.message.markup.parse import parse
+from hermes.channels.discord.wire import PLATFORM, WireChannel, WireNamed, WireUser
+from hermes.errors import ConfigurationError, Overloaded
 from hermes.message.parts import Media, text_of
 from hermes.ports.channel import (
     Accept,
-    Capabilities,
     ChatInfo,
     Delivery,
     HttpRequest,
@@ -63,19 +44,17 @@ from hermes.ports.channel import (
     Receipt,
     Target,
 )
-from hermes.ports.channel_rows import SocketRow, WebhookRow
 from hermes.ports.channel_setup import ChannelSetup
 from hermes.ports.directory import ChatEntry
 
-_TOKEN: Final = "platforms.discord.bot_token"
+_NO_CALLS: Final = (
+    "discord: interactions come in by the gateway here; set platforms.discord.public_key"
+)
 _GONE: Final = "10008"
 # The application may read the words of messages, also before Discord has checked it.
 _MAY_READ: Final = 1 << 18 | 1 << 19
-_MOST_REACTED: Final = 10_000
-_REACTED_S: Final = 3600.0
 _PAGE: Final = 200
 Files = Mapping[str, UploadPart]
-_log = structlog.get_logger(__name__)
 
 
 class DiscordChannel:
@@ -83,39 +62,26 @@ class DiscordChannel:
 
     def __init__(self, setup: ChannelSetup) -> None:
         self.name = setup.name
+        self.capabilities = setup.capabilities
         self._setup = setup
-        self._marks = Marks(setup.rows.markup)
-        self._life = Lifeline(PLATFORM)
-        self._api = DiscordApi(setup, on_refused=self._refused)
-        self._reacted: BoundedMap[str, ReactionName] = BoundedMap(
-            _MOST_REACTED, lasts_s=_REACTED_S, clock=setup.clock
+        self._texts = ChannelTexts(setup)
+        door = WebhookDoor.of(
+            setup, self._called, unused="" if setup.settings["public_key"] else _NO_CALLS
         )
-        self._door = self._make_door()
-        self._session: SocketSession | None = None
+        self._life = AccountLife(setup, door, credential="bot_token", check=self._who_am_i)
+        self._api = DiscordApi(setup, on_refused=self._life.refused)
+        self._reactions = BotReactions(setup.rows.reactions, clock=setup.clock)
         self._receiver: GatewayReceiver | None = None
-
-    def _make_door(self) -> WebhookDoor | None:
-        key, row = self._setup.settings["public_key"], self._setup.rows.webhook
-        if not key:
-            return None
-        return WebhookDoor(
-            row or WebhookRow(),
-            platform=PLATFORM,
-            secrets={"public_key": key},
-            clock=self._setup.clock,
-            take=self._called,
+        self.disconnect, self.lost, self.probe = (
+            self._life.disconnect,
+            self._life.lost,
+            self._life.probe,
         )
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """What the platform can do."""
-        return self._setup.capabilities
+        self.glance, self.webhook, self.measure = door.glance, door.answer, self._texts.measure
 
     async def connect(self, accept: Accept) -> None:
         """Start receiving; return once the session has begun or goes on."""
-        await self.disconnect()
-        self._life.begin()
-        me = await self._who_am_i()
+        me = await self._life.start()
         receiver = GatewayReceiver(self._setup, self._api, me=me, accept=accept, life=self._life)
         wire = gateway_wire(
             self._api.gateway,
@@ -124,50 +90,18 @@ class DiscordChannel:
             reads_content=self._setup.settings["message_content"],
             events=receiver.events,
         )
-        self._session = SocketSession(
-            self._setup.client,
-            wire,
-            self._setup.rows.socket or SocketRow(),
-            platform=PLATFORM,
-            state=self._setup.state,
-            take=receiver.take,
-        )
-        await self._session.open()
-        self._life.run(self._session.lost(), "gateway")
+        await self._life.open_socket(wire, receiver.take)
         self._receiver = receiver
-        if self._door is not None:
-            self._door.open(accept)
+        self._life.open_door(accept)
 
     async def _called(self, request: HttpRequest, accept: Accept) -> HttpResponse:
         if self._receiver is None:
             raise Overloaded("discord is not connected; send it again", retry_after=1.0)
         return await self._receiver.called(request, accept)
 
-    async def disconnect(self) -> None:
-        """Stop receiving; the session stays, so that the next connection resumes it."""
-        if self._door is not None:
-            await self._door.close()
-        session, self._session = self._session, None
-        if session is not None:
-            await session.close()
-        await self._life.close()
-
-    async def lost(self) -> None:
-        """Wait until the gateway is lost or the token is invalid; raise which."""
-        await self._life.lost()
-
-    async def probe(self) -> None:
-        """Return if Discord still accepts the token and the gateway is open."""
-        await self._who_am_i()
-        if self._session is None or not self._session.is_open:
-            raise ConnectFailed("discord: the gateway is closed; no message can come in")
-
     async def _who_am_i(self) -> Me:
-        try:
-            user = await self._api.get("/users/@me", WireUser)
-            application = await self._api.get("/applications/@me", WireNamed)
-        except DeliveryRejected as error:
-            raise final_error(error, setting=_TOKEN) from None
+        user = await self._api.get("/users/@me", WireUser)
+        application = await self._api.get("/applications/@me", WireNamed)
         if self._setup.settings["message_content"] and not application.flags & _MAY_READ:
             raise ConfigurationError(
                 "discord: the bot may not read messages in servers: switch on 'Message Content Intent' "
@@ -176,29 +110,10 @@ class DiscordChannel:
             )
         return Me(user_id=user.id, application_id=application.id, account=self._setup.account)
 
-    def _refused(self, error: DeliveryError) -> None:
-        if error.credential:
-            self._life.end(final_error(error, setting=_TOKEN))
-
-    def glance(self, headers: Mapping[str, str], *, path: str) -> None:
-        """Raise for a call that is unsigned, or not recent."""
-        self._open_door().glance(headers, path=path)
-
-    async def webhook(self, request: HttpRequest) -> HttpResponse:
-        """Handle one interaction that Discord sends by HTTP."""
-        return await self._open_door().answer(request)
-
-    def _open_door(self) -> WebhookDoor:
-        if self._door is None:
-            raise NotFound(
-                "discord: interactions come in by the gateway here; set platforms.discord.public_key"
-            )
-        return self._door
-
     async def send(self, delivery: Delivery) -> Receipt:
         """Send one message; raises a `DeliveryError` subclass that says what is known."""
         files = await self._read_files(delivery)
-        content = await self._converted(text_of(delivery.parts))
+        content = await self._texts.written(text_of(delivery.parts))
         body = message_body(delivery, content, files=[one.name for one in files.values()])
         if delivery.handle is not None:
             found = await self._answer_privately(delivery, body, files)
@@ -230,7 +145,7 @@ class DiscordChannel:
     async def edit(self, target: Target, platform_message_id: str, *, text: str) -> None:
         """Replace the text of a message that was sent before; its buttons are gone then."""
         channel = channel_of(target)
-        body = edited_body(await self._converted(text))
+        body = edited_body(await self._texts.written(text))
         path = f"/channels/{channel}/messages/{platform_message_id}"
         await self._api.call("PATCH", path, limit=f"edit {channel}", json=body)
 
@@ -249,18 +164,13 @@ class DiscordChannel:
         """Put a reaction on a message, in place of the bot's one before; a command is no message."""
         if not platform_message_id.isdecimal():
             return
-        before = self._reacted.get(platform_message_id)
-        # After a restart nobody knows which one is there: each that comes earlier may be.
-        states = tuple(self._setup.rows.reactions)
-        earlier = states[: states.index(name)] if before is None else (before,)
-        await self._api.call("PUT", self._reaction(target, platform_message_id, name))
-        self._reacted.put(platform_message_id, name)
-        for one in earlier:
-            if one != name:
-                await self._api.call("DELETE", self._reaction(target, platform_message_id, one))
-
-    def _reaction(self, target: Target, message_id: str, name: ReactionName) -> str:
-        return reaction_path(target, message_id, emoji=self._setup.rows.reactions[name])
+        at = partial(reaction_path, target, platform_message_id)
+        await self._reactions.replace(
+            platform_message_id,
+            name,
+            put=lambda emoji: self._api.call("PUT", at(emoji)),
+            remove=lambda emoji: self._api.call("DELETE", at(emoji)),
+        )
 
     async def fetch(self, media: Media, *, limit: int) -> bytes:
         """Return the bytes of a file of a message."""
@@ -278,13 +188,6 @@ class DiscordChannel:
     async def chat_info(self, target: Target) -> ChatInfo:
         """Return what Discord tells of a chat."""
         return info_of(await self._api.get(f"/channels/{channel_of(target)}", WireChannel))
-
-    def measure(self, text: str) -> int:
-        """Return the length of a Markdown text in Discord's own."""
-        return len(self._marks.write(parse(text)))
-
-    async def _converted(self, text: str) -> str:
-        return await converted(lambda: self._marks.write(parse(text)), chars=len(text))
 
 
 def make(setup: ChannelSetup) -> DiscordChannel:

@@ -1,13 +1,11 @@
 """Discord's HTTP API: the token, what a used-up rate limit means, and files on Discord's own hosts."""
 
-from collections.abc import Mapping
-from typing import Any, Final, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 from hermes.channel_kit.api import Api
 from hermes.channel_kit.bounded_map import BoundedMap
-from hermes.channel_kit.refusals import as_shape
-from hermes.channels.discord.wire import PLATFORM
-from hermes.errors import FailureClass, NotDelivered
+from hermes.errors import DeliveryError, FailureClass, NotDelivered
 from hermes.net.platform_call import PlatformAnswer
 from hermes.ports.channel_setup import ChannelSetup
 
@@ -15,35 +13,26 @@ _GATEWAY_HOSTS: Final = ("discord.gg",)
 _FILE_HOSTS: Final = ("cdn.discordapp.com", "media.discordapp.net")
 _MOST_LIMITS: Final = 10_000
 _LIMIT_S: Final = 60.0
-T = TypeVar("T")
 
 
 class DiscordApi:
     """The API of one bot. What a limit that is used up would refuse is not sent: refusals count, too."""
 
-    def __init__(self, setup: ChannelSetup, *, on_refused: Any) -> None:
+    def __init__(self, setup: ChannelSetup, *, on_refused: Callable[[DeliveryError], None]) -> None:
         self._setup = setup
-        token = setup.settings["bot_token"]
-        self.gateway = self._api(
+        token, self._url = setup.settings["bot_token"], setup.settings["base_url"]
+        self.gateway = Api.of(
+            setup,
+            self._url,
             hosts=_GATEWAY_HOSTS,
             headers={"Authorization": f"Bot {token}", "User-Agent": "DiscordBot (hermes, 0.1)"},
             masked=(token,),
             on_refused=on_refused,
         )
-        self._files = self._api(hosts=_FILE_HOSTS)
+        self.get = self.gateway.get
+        self._files = Api.of(setup, self._url, hosts=_FILE_HOSTS)
         self._until: BoundedMap[str, float] = BoundedMap(
             _MOST_LIMITS, lasts_s=_LIMIT_S, clock=setup.clock
-        )
-
-    def _api(self, **more: Any) -> Api:
-        setup = self._setup
-        return Api(
-            setup.client,
-            platform=PLATFORM,
-            base_url=setup.settings["base_url"],
-            make_id=setup.make_id,
-            rows=setup.rows,
-            **more,
         )
 
     # Any: each call of Discord has its own answer.
@@ -54,13 +43,9 @@ class DiscordApi:
         self._note(limit, said.headers)
         return self.gateway.success(said, path=path)
 
-    async def get(self, path: str, shape: type[T]) -> T:
-        """Return what is at a path, in its shape."""
-        return as_shape(await self.call("GET", path), shape, platform=PLATFORM, method=path)
-
     def with_token(self, token: str) -> Api:
         """Return the API for calls that an interaction's token allows; it is in their addresses."""
-        return self._api(masked=(token,))
+        return Api.of(self._setup, self._url, masked=(token,))
 
     async def download(self, url: str, *, limit: int) -> PlatformAnswer:
         """Return a file of a message; the bot's token stays here."""

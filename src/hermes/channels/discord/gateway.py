@@ -5,7 +5,6 @@ from typing import Final
 
 from hermes.channel_kit.api import Api
 from hermes.channel_kit.opcode_gateway import GatewayTicket, OpcodeGateway
-from hermes.channel_kit.refusals import as_shape
 from hermes.channel_kit.socket_wire import SocketMark
 from hermes.channels.discord.wire import PLATFORM, WireGateway
 from hermes.errors import ConnectFailed
@@ -33,7 +32,7 @@ def gateway_wire(
 async def _ticket(api: Api, token: str, mark: SocketMark | None) -> GatewayTicket:
     if mark is not None:
         return GatewayTicket(api.own_address(mark.address.rstrip("/")) + _VERSION, token)
-    found = as_shape(await api.call("GET", "/gateway/bot"), WireGateway, platform=PLATFORM)
+    found = await api.get("/gateway/bot", WireGateway)
     limit = found.session_start_limit
     if limit.remaining <= 0:
         hours = limit.reset_after / 3_600_000

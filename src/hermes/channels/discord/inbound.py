@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from hermes.channel_kit.events import event_type, part_of, sent_at, without_spans
+from hermes.channel_kit.events import event_type, part_of, sent_at, with_names
 from hermes.channels.discord.wire import (
     PLATFORM,
     WireChannel,
@@ -146,12 +146,9 @@ def reaction_event(
 def _text(message: WireMessage, shown: WireContent, me: Me) -> str:
     """Return the words without the mention of the bot, and with the names of others."""
     names = {one.id: one.name for one in message.mentions if one.id != me.user_id}
-    text = _MENTION.sub(
-        lambda found: f"@{names[found[1]]}" if names.get(found[1]) else found[0], shown.content
-    )
-    own = (one.span() for one in _MENTION.finditer(text) if one[1] == me.user_id)
+    text = with_names(shown.content, _MENTION, names=names, own={me.user_id})
     stickers = " ".join(f"[sticker: {one.name}]" for one in shown.sticker_items)
-    return without_spans(text, own) or stickers
+    return text or stickers
 
 
 def _parts(shown: WireContent, *, text: str, is_voice: bool) -> tuple[Part, ...]:

@@ -60,7 +60,7 @@ def edited_body(content: str) -> Json:
     return {"content": content, "allowed_mentions": QUIET, "components": []}
 
 
-def reaction_path(target: Target, message_id: str, *, emoji: str) -> str:
+def reaction_path(target: Target, message_id: str, emoji: str) -> str:
     """Return where the bot's own reaction to a message is."""
     name = quote(emoji, safe="")
     return f"/channels/{channel_of(target)}/messages/{message_id}/reactions/{name}/@me"

@@ -16,6 +16,7 @@ from hermes.channel_kit.bounded_map import BoundedMap
 from hermes.channel_kit.events import raw_of
 from hermes.channel_kit.intake import Intake
 from hermes.channel_kit.keys import unpacked_key
+from hermes.channel_kit.late_proof import tell_arrived
 from hermes.channel_kit.lifeline import Lifeline
 from hermes.channel_kit.opcode_gateway import GatewayFrame
 from hermes.channel_kit.socket_wire import SocketFrame
@@ -43,7 +44,12 @@ from hermes.channels.discord.wire import (
 from hermes.errors import BadRequest, DeliveryError, DeliveryRejected, HermesError
 from hermes.http.json_body import json_response
 from hermes.message.event import MessageEvent, ReplyHandle
-from hermes.ports.channel import Accept, ArrivedDelivery, HttpRequest, HttpResponse
+from hermes.ports.channel import (
+    Accept,
+    Acceptance,
+    HttpRequest,
+    HttpResponse,
+)
 from hermes.ports.channel_setup import ChannelSetup
 
 _MOST_CHANNELS: Final = 10_000
@@ -51,6 +57,7 @@ _CHANNEL_S: Final = 3600.0
 _ANSWERED_S: Final = 900.0
 _MOST_CHARS: Final = 2000
 _NOT_TAKEN: Final = "Hermes did not take this command."
+_UNKNOWN: Final = "Hermes has your command, but does not know you yet."
 _log = structlog.get_logger(__name__)
 
 
@@ -83,12 +90,9 @@ class GatewayReceiver:
         return frozenset(self._happen)
 
     async def take(self, frame: SocketFrame) -> bool:
-        """Handle an event of the gateway; one that cannot be read never will be."""
-        try:
-            found = decode(frame.payload, GatewayFrame, platform=PLATFORM)
-            await self._happen[found.t or ""](bytes(found.d), frame.id)
-        except BadRequest as error:
-            _log.warning("discord.event_unreadable", problem=str(error)[:200])
+        """Handle an event of the gateway."""
+        found = decode(frame.payload, GatewayFrame, platform=PLATFORM)
+        await self._happen[found.t or ""](bytes(found.d), frame.id)
         return True
 
     async def _written(self, data: bytes, _name: str) -> None:
@@ -107,8 +111,8 @@ class GatewayReceiver:
     async def _arrived(self, message: WireMessage) -> None:
         """Tell that a message of ours has arrived; its nonce is the key under which it was sent."""
         key = unpacked_key(message.nonce) if isinstance(message.nonce, str) else None
-        if key is not None and self._setup.arrived is not None:
-            await self._setup.arrived(ArrivedDelivery(key=key, platform_message_id=message.id))
+        if key is not None:
+            await tell_arrived(self._setup, key, message_id=message.id)
 
     async def _reaction(self, data: bytes, name: str, *, is_removed: bool) -> None:
         found = decode(data, WireReaction, platform=PLATFORM)
@@ -135,13 +139,13 @@ class GatewayReceiver:
             event = await self._event_of(found)
             if event is None:
                 return
-            is_kept = await self._intake.take_now(event) is not None
-        self._life.run_aside(self._answer(found, is_kept=is_kept), "interaction")
+            accepted = await self._intake.take_now(event)
+        self._life.run_aside(self._answer(found, accepted), "interaction")
 
-    async def _answer(self, found: WireInteraction, *, is_kept: bool) -> None:
+    async def _answer(self, found: WireInteraction, accepted: Acceptance | None) -> None:
         path = f"/interactions/{found.id}/{quote(found.token, safe='')}/callback"
         try:
-            body = self._answer_to(found, is_kept=is_kept)
+            body = self._answer_to(found, accepted)
             await self._api.with_token(found.token).call("POST", path, json=body)
         except DeliveryError as error:
             _log.info("discord.interaction_not_answered", problem=str(error)[:200])
@@ -152,14 +156,13 @@ class GatewayReceiver:
         event = await self._event_of(found)
         if event is None:
             raise BadRequest("discord: an interaction that is no command and no button")
-        is_kept = True
         try:
-            await accept(event)
+            accepted = await accept(event)
         except HermesError as error:
             if not is_final(error):
                 raise
-            is_kept = False
-        return json_response(self._answer_to(found, is_kept=is_kept))
+            accepted = None
+        return json_response(self._answer_to(found, accepted))
 
     async def _event_of(self, found: WireInteraction) -> MessageEvent | None:
         now = self._setup.clock.now()
@@ -170,14 +173,19 @@ class GatewayReceiver:
         place = await self._place(found.channel_id, found.guild_id)
         return interaction_event(found, me=self._me, place=place, now=now, handle=handle)
 
-    def _answer_to(self, found: WireInteraction, *, is_kept: bool) -> Json:
-        """Return the answer to an interaction: nothing, a promise, or the command for all to see."""
+    def _answer_to(self, found: WireInteraction, accepted: Acceptance | None) -> Json:
+        """Return the answer to an interaction: nothing, a promise, or the command for all to see.
+
+        What a stranger wrote is not repeated to a server under the bot's name.
+        """
         if found.type == PRESSED:
             return {"type": 6}
-        if not is_kept:
+        if accepted is None:
             return {"type": 4, "data": {"content": _NOT_TAKEN, "flags": PRIVATE}}
         if self._is_private(found):
             return {"type": 5, "data": {"flags": PRIVATE}}
+        if accepted.is_stranger and found.guild_id is not None:
+            return {"type": 4, "data": {"content": _UNKNOWN, "flags": PRIVATE}}
         content = command_text(found)[:_MOST_CHARS]
         return {"type": 4, "data": {"content": content, "allowed_mentions": QUIET}}
 

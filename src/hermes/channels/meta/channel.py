@@ -5,43 +5,37 @@ Fits `PushChannel`, `GlancingChannel`, `LiveChannel`, `ProbingChannel`, `MediaCh
 wire: `outbound.WhatsAppWire` and `pages.PageWire`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 
-from hermes.channel_kit.attachments import kind_for, read_attachment
+from hermes.channel_kit.account_life import AccountLife
+from hermes.channel_kit.attachments import load_attachment
 from hermes.channel_kit.bounded_map import BoundedMap
 from hermes.channel_kit.kept_map import KeptMap
 from hermes.channel_kit.known_ids import KnownIds
+from hermes.channel_kit.late_proof import tell_arrived, tell_returned
 from hermes.channel_kit.multipart import UploadPart
-from hermes.channel_kit.refusals import ApiAnswer, failure_by
 from hermes.channel_kit.reply_window import ReplyWindow
+from hermes.channel_kit.texts import ChannelTexts
 from hermes.channel_kit.webhook_door import WebhookDoor, keep_all
-from hermes.channel_kit.webhook_life import WebhookLife
 from hermes.channels.meta.client import GraphApi, Json
-from hermes.channels.meta.inbound import CallReader, HeardMessage, IdChange, SendProof, canonical_id
+from hermes.channels.meta.inbound import (
+    CallReader,
+    HeardMessage,
+    IdChange,
+    canonical_id,
+    is_scoped,
+    scoped_of,
+)
 from hermes.channels.meta.outbound import WhatsAppWire
 from hermes.channels.meta.pages import PageWire
 from hermes.channels.meta.settings import MetaAccount, read_account
 from hermes.errors import DeliveryRejected, FailureClass
 from hermes.message.event import MessageEvent
-from hermes.message.markup.conversion import converted
-from hermes.message.markup.marks import Marks
-from hermes.message.markup.parse import parse
 from hermes.message.parts import AudioPart, FilePart, ImagePart, Media, choices_of, text_of
-from hermes.ports.channel import (
-    Accept,
-    ArrivedDelivery,
-    Capabilities,
-    Delivery,
-    HttpRequest,
-    HttpResponse,
-    ReactionName,
-    Receipt,
-    ReturnedDelivery,
-    Target,
-)
+from hermes.ports.channel import Accept, Delivery, HttpRequest, ReactionName, Receipt, Target
 from hermes.ports.channel_setup import ChannelSetup
 
 _WINDOW_S: Final = 86_400.0
@@ -50,7 +44,6 @@ _MOST_MOVED: Final = 200_000
 _MOST_CHANGES: Final = 10_000
 _DONE: Final = "done"
 _LAST_S: Final = 3600.0
-_REFUSED: Final = 400
 
 Wire = WhatsAppWire | PageWire
 
@@ -59,10 +52,12 @@ class MetaChannel:
     """One account."""
 
     def __init__(self, setup: ChannelSetup, account: MetaAccount, wire: Wire) -> None:
+        self.name = setup.name
+        self.capabilities = setup.capabilities
         self._setup = setup
         self._account = account
         self._wire = wire
-        self._marks = Marks(setup.rows.markup)
+        self._texts = ChannelTexts(setup)
         self._own_id = ""
         self._ids = KnownIds(setup.state)
         # Which changes of numbers were told, and where those who have changed theirs are written to.
@@ -74,54 +69,16 @@ class MetaChannel:
         self._last: BoundedMap[str, str] = BoundedMap(
             _MOST_CHATS, lasts_s=_LAST_S, clock=setup.clock
         )
-        self._door = WebhookDoor(
-            account.webhook,
-            platform=setup.name,
-            secrets=account.secrets,
-            clock=setup.clock,
-            take=self._take,
-        )
-        self._life = WebhookLife(
-            self._door, platform=setup.name, credential=account.credential, check=self._check
-        )
-        self._api = GraphApi(setup, account, on_refused=self._life.refused)
-
-    @property
-    def name(self) -> str:
-        """The platform's name."""
-        return self._setup.name
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """What the platform can do."""
-        return self._setup.capabilities
-
-    async def connect(self, accept: Accept) -> None:
-        """Take calls, once the platform accepts the credential."""
-        await self._life.connect(accept)
+        door = WebhookDoor.of(setup, self._take, row=account.webhook)
+        life = AccountLife(setup, door, credential=account.credential, check=self._check)
+        self._api = GraphApi(setup, account, on_refused=life.refused)
+        self.connect, self.disconnect = life.connect, life.disconnect
+        self.lost, self.probe = life.lost, life.probe
+        self.glance, self.webhook = door.glance, door.answer
+        self.measure = self._texts.measure
 
     async def _check(self) -> None:
         self._own_id = self._wire.own_id(await self._api.check())
-
-    async def disconnect(self) -> None:
-        """Take no more calls; the platform repeats those that were not answered."""
-        await self._life.disconnect()
-
-    async def lost(self) -> None:
-        """Wait until the credential is refused; raise so."""
-        await self._life.lost()
-
-    async def probe(self) -> None:
-        """Return if the platform still accepts the credential."""
-        await self._life.probe()
-
-    def glance(self, headers: Mapping[str, str], *, path: str) -> None:
-        """Raise for a call that nobody has signed."""
-        self._door.glance(headers, path=path)
-
-    async def webhook(self, request: HttpRequest) -> HttpResponse:
-        """Handle one call: its signature over the raw bytes, what it proves, its messages."""
-        return await self._door.answer(request)
 
     async def _take(self, request: HttpRequest, accept: Accept) -> None:
         reader = CallReader(
@@ -132,51 +89,56 @@ class MetaChannel:
         )
         call = self._wire.read(request.body, reader)
         for proof in call.proofs:
-            await self._tell(proof)
+            if proof.failed:
+                await tell_returned(self._setup, proof.key, code=proof.failed)
+            else:
+                await tell_arrived(self._setup, proof.key, message_id=proof.message_id)
         for change in call.changes:
             await self._change(change)
         await keep_all([await self._known(heard) for heard in call.heard], accept)
 
-    async def _tell(self, proof: SendProof) -> None:
-        """Pass on what became of a message of ours."""
-        if not proof.failed and self._setup.arrived is not None:
-            told = ArrivedDelivery(key=proof.key, platform_message_id=proof.message_id)
-            await self._setup.arrived(told)
-        elif proof.failed and self._setup.returned is not None:
-            said = ApiAnswer(status=_REFUSED, code=proof.failed)
-            error = failure_by(said, self._setup.rows.refusal, platform=self.name)
-            failure = FailureClass.REJECTED if error is None else error.failure
-            back = ReturnedDelivery(key=proof.key, failure=failure, status=proof.failed)
-            await self._setup.returned(back)
-
     async def _change(self, change: IdChange) -> None:
         """Follow a person to their new number; whoever gets the old one is somebody else."""
         old, new = change.before[0], change.after[0]
-        if old in change.after or not (old.isdecimal() and new.isdecimal()):
-            await self._ids.of((*change.before, *change.after))
-            return
         known = await self._changes.get(change.id)
         if known == _DONE:
             # By now the numbers may be those of others.
             return
-        person, left = known or await self._ids.of(change.before), f"{old}@{change.at}"
+        person = known or await self._ids.of(change.before, own=scoped_of(change.before))
         await self._changes.put(change.id, person)
-        for one in change.after:
-            await self._ids.give(one, person)
-        await self._ids.give(old, left)
-        await self._moved.put(left, old)
-        await self._moved.put(person, new)
+        if old in change.after or not (old.isdecimal() and new.isdecimal()):
+            await self._learn([one for one in change.after if one != old], person)
+        else:
+            left = f"{old}@{change.at}"
+            await self._learn(change.after, person)
+            await self._ids.give(old, left)
+            await self._moved.put(left, old)
+            await self._moved.put(person, new)
         await self._changes.put(change.id, _DONE)
 
+    async def _learn(self, ids: Sequence[str], person: str) -> None:
+        for one in ids:
+            await self._ids.give(one, person, is_own=is_scoped(one))
+
     async def _place(self, target: Target) -> str:
-        """Return where a person is written to."""
+        """Return where a person is written to: by their own id, if their number is somebody else's now."""
         chat_id = canonical_id(target.chat_id)
-        return await self._moved.get(chat_id) or chat_id
+        place = await self._moved.get(chat_id) or chat_id
+        if is_scoped(place) or await self._ids.holder(place) in (None, chat_id):
+            return place
+        own = await self._ids.own_of(chat_id)
+        if own is None:
+            raise DeliveryRejected(
+                f"{self.name}: the number of this chat belongs to somebody else now, and no other "
+                "id of the person is known; they are answered once they write again",
+                FailureClass.REJECTED,
+            )
+        return own
 
     async def _known(self, heard: HeardMessage) -> MessageEvent:
         """Return a message under the one id of its person, who can be answered from now on."""
         event, source = heard.event, heard.event.source
-        person = await self._ids.of(heard.ids)
+        person = await self._ids.of(heard.ids, own=scoped_of(heard.ids), at=event.at)
         await self._window.heard(person, at=event.at)
         self._last.put(person, event.external_id)
         others = [one for one in heard.ids if one != person]
@@ -189,16 +151,11 @@ class MetaChannel:
         chat_id, key = canonical_id(delivery.target.chat_id), delivery.key
         text, place = text_of(delivery.parts), await self._place(delivery.target)
         if await self._window.is_closed(chat_id):
-            late = self._wire.late(place, await self._written(text), key=key) if text else None
+            late = (
+                self._wire.late(place, await self._texts.written(text), key=key) if text else None
+            )
             if late is None:
-                raise self._window.closed(
-                    "Once they have written again, replay the dead letter"
-                    + (
-                        "; or set platforms.whatsapp.template"
-                        if self._setup.platform == "whatsapp"
-                        else ""
-                    )
-                )
+                raise self._window.closed(self._wire.late_hint)
             return await self._api.send(late, receipt=self._wire.receipt)
         for part in delivery.parts:
             if isinstance(part, ImagePart | AudioPart | FilePart):
@@ -206,24 +163,14 @@ class MetaChannel:
                 body = await self._file(place, part.media, is_voice=is_voice, key=key)
                 return await self._api.send(body, receipt=self._wire.receipt)
         choices = choices_of(delivery.parts)
-        body = self._wire.text(place, await self._written(text), choices, key=key)
+        body = self._wire.text(place, await self._texts.written(text), choices, key=key)
         return await self._api.send(body, receipt=self._wire.receipt)
-
-    async def _written(self, text: str) -> str:
-        return await converted(lambda: self._marks.write(parse(text)) or text, chars=len(text))
 
     async def _file(self, chat_id: str, media: Media, *, is_voice: bool, key: str) -> Json:
         """Upload an attachment, which nobody sees yet; return the message with it."""
-        limit = self.capabilities.media_bytes
-        data = await read_attachment(self._setup.media, media, limit=limit, platform=self.name)
-        kind = kind_for(self._setup.rows.media, media.mime, size=len(data))
-        if not kind:
-            raise DeliveryRejected(
-                f"{self.name}: {media.mime[:60]} of {len(data)} bytes is taken as no attachment; "
-                "its limits are in the channel's guide",
-                FailureClass.REJECTED,
-            )
-        part = UploadPart(name=media.name or kind, data=data, mime=media.mime)
+        loaded = await load_attachment(self._setup, media)
+        kind = loaded.kind
+        part = UploadPart(name=media.name or kind, data=loaded.data, mime=media.mime)
         fields = self._wire.upload_fields(kind, media.mime)
         file_id = await self._api.upload(
             self._wire.upload, fields, part, answer=self._wire.upload_answer
@@ -239,18 +186,14 @@ class MetaChannel:
 
     async def react(self, target: Target, platform_message_id: str, name: ReactionName) -> None:
         """React to a message, in place of the reaction before."""
-        body = self._wire.reaction(await self._place(target), platform_message_id, name)
+        emoji, place = self._setup.rows.reactions.get(name, ""), await self._place(target)
+        body = self._wire.reaction(place, platform_message_id, emoji)
         if body is not None:
             await self._api.post(body)
 
     async def fetch(self, media: Media, *, limit: int) -> bytes:
         """Return the bytes of an attachment, from Meta's own hosts only."""
         return await self._api.download(media.ref or "", limit=limit)
-
-    def measure(self, text: str) -> int:
-        """Return the length of a Markdown text as it is sent."""
-        written = self._marks.write(parse(text))
-        return len(written.encode()) if self.capabilities.unit == "bytes" else len(written)
 
 
 def make_whatsapp(setup: ChannelSetup) -> MetaChannel:

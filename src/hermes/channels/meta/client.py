@@ -32,12 +32,9 @@ class GraphApi:
         on_refused: Callable[[DeliveryError], None],
     ) -> None:
         self._account = account
-        self._api = Api(
-            setup.client,
-            platform=setup.name,
-            base_url=account.base_url,
-            make_id=setup.make_id,
-            rows=setup.rows,
+        self._api = Api.of(
+            setup,
+            account.base_url,
             headers=account.headers,
             masked=masked_of(setup.settings),
             hosts=_HOSTS,

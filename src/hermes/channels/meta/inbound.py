@@ -5,7 +5,7 @@ not be readable the next time either, and the rest must not wait for it.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import msgspec
@@ -87,6 +87,11 @@ def canonical_id(name: str) -> str:
 def is_scoped(chat_id: str) -> bool:
     """Return whether an id is a business-scoped one, which is no number."""
     return _SCOPED.fullmatch(chat_id) is not None
+
+
+def scoped_of(ids: Sequence[str]) -> str | None:
+    """Return the business-scoped one of a person's ids, which is given to nobody else."""
+    return next((one for one in ids if is_scoped(one)), None)
 
 
 def read_body(body: bytes) -> Json:

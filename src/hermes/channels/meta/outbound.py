@@ -1,6 +1,6 @@
 """Converts replies to the messages of WhatsApp's API. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from hermes.channels.meta.client import Json
@@ -13,14 +13,12 @@ from hermes.channels.meta.inbound import (
 )
 from hermes.channels.meta.settings import MetaAccount
 from hermes.message.parts import Choice, Media
-from hermes.ports.channel import ReactionName
 
 _MOST_QUESTION: Final = 1024
 _MOST_BUTTONS, _BUTTON_CHARS = 3, 20
 _MOST_ROWS, _ROW_CHARS, _ROW_VALUE = 10, 24, 200
 _MOST_PARAMETER: Final = 1024
 _CUT: Final = "…"
-_EMOJI: Final[Mapping[ReactionName, str]] = {"seen": "👀", "working": "⏳", "done": "✅"}
 
 
 class WhatsAppWire:
@@ -29,6 +27,9 @@ class WhatsAppWire:
     receipt = "messages.0.id"
     upload = "file"
     upload_answer = "id"
+    late_hint = (
+        "Replay the dead letter once they have written again, or set platforms.whatsapp.template"
+    )
 
     def __init__(self, account: MetaAccount) -> None:
         self._account = account
@@ -81,9 +82,9 @@ class WhatsAppWire:
         read = {"messaging_product": "whatsapp", "status": "read", "message_id": message_id}
         return {**read, "typing_indicator": {"type": "text"}} if message_id else None
 
-    def reaction(self, chat_id: str, message_id: str, name: ReactionName) -> Json:
+    def reaction(self, chat_id: str, message_id: str, emoji: str) -> Json:
         """Return a reaction to a message."""
-        return _message(chat_id, "reaction", {"message_id": message_id, "emoji": _EMOJI[name]})
+        return _message(chat_id, "reaction", {"message_id": message_id, "emoji": emoji})
 
 
 def _message(chat_id: str, kind: str, content: Json, *, key: str = "") -> Json:

@@ -22,7 +22,6 @@ from hermes.channels.meta.settings import MetaAccount
 from hermes.message.event import MessageEvent, PressedChoice, Reaction, ReplyContext
 from hermes.message.parts import Choice, Media, Part, TextPart
 from hermes.message.source import Source
-from hermes.ports.channel import ReactionName
 
 _MOST_FILES: Final = 20
 _MOST_REPLIES: Final = 13
@@ -106,6 +105,7 @@ class PageWire:
     receipt = "message_id"
     upload = "filedata"
     upload_answer = "attachment_id"
+    late_hint = "Replay the dead letter once they have written again"
 
     def __init__(self, account: MetaAccount) -> None:
         # Messenger shows a page what it has sent, with the metadata; Instagram takes none.
@@ -155,7 +155,7 @@ class PageWire:
         """Return the note that an answer is being written."""
         return {"recipient": {"id": chat_id}, "sender_action": "typing_on"}
 
-    def reaction(self, _chat_id: str, _message_id: str, _name: ReactionName) -> Json | None:
+    def reaction(self, _chat_id: str, _message_id: str, _emoji: str) -> Json | None:
         """Return None: the manifests declare no reactions."""
         return None
 

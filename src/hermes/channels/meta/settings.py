@@ -25,7 +25,6 @@ class MetaAccount(msgspec.Struct, frozen=True, kw_only=True):
 
     platform: str
     base_url: str
-    secrets: Mapping[str, str]
     webhook: WebhookRow
     headers: Mapping[str, str] = {}
     credential: str = ""
@@ -47,11 +46,9 @@ def read_account(setup: ChannelSetup) -> MetaAccount:
     """Return the account of a set-up, whose settings were checked against its manifest."""
     given = setup.settings
     is_dialog = given.get("provider") == _DIALOG
-    names = ("app_secret", "verify_token", "webhook_secret")
     account = MetaAccount(
         platform=setup.platform,
         base_url=str(given["dialog_url" if is_dialog else "base_url"]),
-        secrets={name: str(given.get(name) or "") for name in names},
         webhook=setup.rows.webhook or WebhookRow(),
         template=given.get("template") or "",
         template_language=given.get("template_language") or "",

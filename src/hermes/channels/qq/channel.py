@@ -5,20 +5,20 @@ Fits `PushChannel`, `WebhookChannel`, `LiveChannel`, `ProbingChannel`, `Measurin
 the same pair a second time: that is how a repeated send is one message.
 """
 
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
-import structlog
 
-from hermes.channel_kit.attachments import attachments_of, kind_for, read_attachment
+from hermes.channel_kit.account_life import AccountLife
+from hermes.channel_kit.attachments import attachments_of, load_attachment
 from hermes.channel_kit.bodies import decode, text_at
 from hermes.channel_kit.events import raw_of
 from hermes.channel_kit.intake import Intake
-from hermes.channel_kit.lifeline import Lifeline
 from hermes.channel_kit.opcode_gateway import GatewayFrame, OpcodeGateway
-from hermes.channel_kit.refusals import as_shape, final_error, receipt_at
-from hermes.channel_kit.socket_session import SocketSession
+from hermes.channel_kit.refusals import as_shape, receipt_at
 from hermes.channel_kit.socket_wire import SocketFrame
+from hermes.channel_kit.texts import ChannelTexts, by_marks
 from hermes.channel_kit.webhook_door import WebhookDoor, keep_all
 from hermes.channels.qq.client import QqApi
 from hermes.channels.qq.inbound import EVENTS, message_event
@@ -30,40 +30,21 @@ from hermes.channels.qq.outbound import (
     without_addresses,
 )
 from hermes.channels.qq.wire import PLATFORM, WireMedia, WireMessage
-from hermes.errors import (
-    BadRequest,
-    ConnectFailed,
-    DeliveryError,
-    DeliveryRejected,
-    DeliveryUnknown,
-    FailureClass,
-    NotFound,
-)
+from hermes.errors import DeliveryError, DeliveryRejected, DeliveryUnknown, FailureClass
 from hermes.http.json_body import json_response
 from hermes.message.event import MessageEvent
-from hermes.message.markup.conversion import converted
-from hermes.message.markup.marks import Marks
 from hermes.message.markup.parse import parse
 from hermes.message.markup.plain import plain
 from hermes.message.parts import Media, text_of
-from hermes.ports.channel import (
-    Accept,
-    Capabilities,
-    Delivery,
-    HttpRequest,
-    HttpResponse,
-    Receipt,
-)
-from hermes.ports.channel_rows import SocketRow, WebhookRow
+from hermes.ports.channel import Accept, Delivery, HttpRequest, HttpResponse, Receipt
 from hermes.ports.channel_setup import ChannelSetup
 
-_SECRET: Final = "platforms.qq.app_secret"
 # Direct chats and groups.
 _INTENTS: Final = 1 << 25
+_NO_CALLS: Final = "qq: messages come in by the gateway here; set platforms.qq.mode to webhook"
 _TRIED: Final = "tried/"
 _MOST_TRIED: Final = 1000
 _RECEIVED: Final[Json] = {"op": 12}
-_log = structlog.get_logger(__name__)
 
 
 class QqChannel:
@@ -71,39 +52,32 @@ class QqChannel:
 
     def __init__(self, setup: ChannelSetup) -> None:
         self.name = setup.name
+        self.capabilities = setup.capabilities
         self._setup = setup
         self._given = setup.settings
-        self._hides = self._given["links"] == "hidden"
-        row = setup.rows.markup
-        if self._hides:
-            row = msgspec.structs.replace(row, link="{words} ({url})")
-        self._marks = Marks(row)
-        self._life = Lifeline(PLATFORM)
-        self._api = QqApi(setup, on_refused=self._refused)
-        self._door = WebhookDoor(
-            setup.rows.webhook or WebhookRow(),
-            platform=PLATFORM,
-            secrets={"app_secret": self._given["app_secret"]},
-            clock=setup.clock,
-            take=self._called,
-        )
-        self._session: SocketSession | None = None
+        self._is_webhook = self._given["mode"] == "webhook"
+        self._texts = ChannelTexts(setup, _show_of(setup))
+        door = WebhookDoor.of(setup, self._called, unused="" if self._is_webhook else _NO_CALLS)
+        self._life = AccountLife(setup, door, credential="app_secret", check=self._check)
+        self._api = QqApi(setup, on_refused=self._life.refused)
         self._intake: Intake | None = None
+        self.disconnect, self.lost, self.probe = (
+            self._life.disconnect,
+            self._life.lost,
+            self._life.probe,
+        )
+        self.glance, self.webhook, self.measure = door.glance, door.answer, self._texts.measure
 
-    @property
-    def capabilities(self) -> Capabilities:
-        """What the platform can do."""
-        return self._setup.capabilities
+    async def _check(self) -> None:
+        await self._api.call("GET", "/users/@me")
 
     async def connect(self, accept: Accept) -> None:
         """Start receiving; return once the session has begun or goes on."""
-        await self.disconnect()
-        self._life.begin()
-        await self._ask()
-        if self._given["mode"] == "webhook":
-            self._door.open(accept)
+        await self._life.start()
+        if self._is_webhook:
+            self._life.open_door(accept)
             return
-        self._intake = Intake(accept, platform=PLATFORM, repeats=False)
+        self._intake = Intake(accept, platform=self.name, repeats=False)
         wire = OpcodeGateway(
             self._api.ticket,
             platform=PLATFORM,
@@ -112,24 +86,11 @@ class QqChannel:
             identity={"shard": [0, 1], "properties": {}},
             events=EVENTS,
         )
-        self._session = SocketSession(
-            self._setup.client,
-            wire,
-            self._setup.rows.socket or SocketRow(),
-            platform=PLATFORM,
-            state=self._setup.state,
-            take=self._take,
-        )
-        await self._session.open()
-        self._life.run(self._session.lost(), "gateway")
+        await self._life.open_socket(wire, self._take)
 
     async def _take(self, frame: SocketFrame) -> bool:
-        """Handle an event of the gateway; one that cannot be read never will be."""
-        try:
-            event = self._read(frame.payload)
-        except BadRequest as error:
-            _log.warning("qq.event_unreadable", problem=str(error)[:200])
-            return True
+        """Handle an event of the gateway."""
+        event = self._read(frame.payload)
         if event is not None and self._intake is not None:
             await self._intake.take(event)
         return True
@@ -152,41 +113,6 @@ class QqChannel:
             raw=raw_of(held),
         )
 
-    async def disconnect(self) -> None:
-        """Stop receiving; the session stays, so that the next connection resumes it."""
-        await self._door.close()
-        session, self._session = self._session, None
-        if session is not None:
-            await session.close()
-        await self._life.close()
-
-    async def lost(self) -> None:
-        """Wait until the gateway is lost or the secret is invalid; raise which."""
-        await self._life.lost()
-
-    async def probe(self) -> None:
-        """Return if QQ still accepts the secret and the gateway, if there is one, is open."""
-        await self._ask()
-        is_closed = self._session is None or not self._session.is_open
-        if self._given["mode"] == "gateway" and is_closed:
-            raise ConnectFailed("qq: the gateway is closed; no message can come in")
-
-    async def _ask(self) -> None:
-        try:
-            await self._api.call("GET", "/users/@me")
-        except DeliveryRejected as error:
-            raise final_error(error, setting=_SECRET) from None
-
-    def _refused(self, error: DeliveryError) -> None:
-        if error.credential:
-            self._life.end(final_error(error, setting=_SECRET))
-
-    async def webhook(self, request: HttpRequest) -> HttpResponse:
-        """Handle one event that QQ sends by HTTP, or its check of the address."""
-        if self._given["mode"] != "webhook":
-            raise NotFound("qq: messages come in by the gateway here; set platforms.qq.mode")
-        return await self._door.answer(request)
-
     async def send(self, delivery: Delivery) -> Receipt:
         """Send one message; raises a `DeliveryError` subclass that says what is known."""
         path = chat_path(delivery.target)
@@ -194,7 +120,7 @@ class QqChannel:
         file_info = await self._upload(files[0], path) if files else ""
         body = message_body(
             delivery,
-            await self._written(text_of(delivery.parts)),
+            await self._texts.written(text_of(delivery.parts)),
             file_info=file_info,
             is_markdown=self._given["markdown"],
         )
@@ -227,28 +153,27 @@ class QqChannel:
         return receipt
 
     async def _upload(self, media: Media, path: str) -> str:
-        limit = self.capabilities.media_bytes
-        data = await read_attachment(self._setup.media, media, limit=limit, platform=PLATFORM)
-        kind = kind_for(self._setup.rows.media, media.mime, size=len(data))
-        call = f"{path}/files"
-        found = await self._api.call("POST", call, json=file_body(media, data, kind=kind))
+        loaded = await load_attachment(self._setup, media)
+        body = file_body(media, loaded.data, kind=loaded.kind)
+        found = await self._api.call("POST", f"{path}/files", json=body)
         return as_shape(found, WireMedia, platform=PLATFORM, method="files").file_info
 
     async def fetch(self, media: Media, *, limit: int) -> bytes:
         """Return the bytes of a file of a message."""
         return (await self._api.download(media.ref or "", limit=limit)).body
 
-    def measure(self, text: str) -> int:
-        """Return the length of a Markdown text as QQ gets it."""
-        return len(self._shown(text))
 
-    async def _written(self, text: str) -> str:
-        return await converted(lambda: self._shown(text), chars=len(text))
+def _show_of(setup: ChannelSetup) -> Callable[[str], str]:
+    """Return what turns Markdown into what QQ gets: Markdown or plain text, perhaps without addresses."""
+    row, hides = setup.rows.markup, setup.settings["links"] == "hidden"
+    if hides:
+        row = msgspec.structs.replace(row, link="{words} ({url})")
+    show = by_marks(row) if setup.settings["markdown"] else _plain
+    return (lambda text: without_addresses(show(text))) if hides else show
 
-    def _shown(self, text: str) -> str:
-        document = parse(text)
-        shown = self._marks.write(document) if self._given["markdown"] else plain(document)
-        return without_addresses(shown) if self._hides else shown
+
+def _plain(text: str) -> str:
+    return plain(parse(text))
 
 
 def make(setup: ChannelSetup) -> QqChannel:

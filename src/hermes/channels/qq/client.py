@@ -1,7 +1,7 @@
 """QQ's HTTP API: the access token of the app, where the gateway is, and files on QQ's own hosts."""
 
 from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import msgspec
 
@@ -18,7 +18,6 @@ from hermes.ports.channel_setup import ChannelSetup
 _HOSTS: Final = ("sgroup.qq.com", "bot.qq.com", "bots.qq.com")
 _FILE_HOSTS: Final = ("qq.com", "qq.com.cn", "qpic.cn")
 _ISSUE: Final = "/app/getAppAccessToken"
-T = TypeVar("T")
 
 
 class QqApi:
@@ -27,25 +26,12 @@ class QqApi:
     def __init__(self, setup: ChannelSetup, *, on_refused: Callable[[DeliveryError], None]) -> None:
         self._setup = setup
         given = setup.settings
-        masked = (given["app_secret"],)
+        options: dict[str, Any] = {"masked": (given["app_secret"],), "on_refused": on_refused}
         self._token = AccessToken(self._issued, clock=setup.clock, prefix="QQBot ")
-        self._issuer = self._api(base_url=given["token_url"], masked=masked, on_refused=on_refused)
-        self._calls = self._api(
-            hosts=_HOSTS, masked=masked, on_refused=on_refused, token=self._token
-        )
-        self._files = self._api(hosts=_FILE_HOSTS)
-
-    # Any: each part of the API has its own options.
-    def _api(self, *, base_url: str = "", **more: Any) -> Api:
-        setup = self._setup
-        return Api(
-            setup.client,
-            platform=PLATFORM,
-            base_url=base_url or setup.settings["base_url"],
-            make_id=setup.make_id,
-            rows=setup.rows,
-            **more,
-        )
+        self._issuer = Api.of(setup, given["token_url"], **options)
+        self._calls = Api.of(setup, given["base_url"], hosts=_HOSTS, token=self._token, **options)
+        self._files = Api.of(setup, given["base_url"], hosts=_FILE_HOSTS)
+        self.call = self._calls.call
 
     async def _issued(self) -> IssuedToken:
         given = self._setup.settings
@@ -56,20 +42,12 @@ class QqApi:
         found = as_shape(self._issuer.success(said, path=_ISSUE), WireToken, platform=PLATFORM)
         return IssuedToken(found.access_token, float(found.expires_in))
 
-    # Any: the options of `Api.call`.
-    async def call(self, method: str, path: str, **options: Any) -> Any:
-        """Return the answer of a successful call."""
-        return await self._calls.call(method, path, **options)
-
-    async def get(self, path: str, shape: type[T]) -> T:
-        """Return what is at a path, in its shape."""
-        return as_shape(await self.call("GET", path), shape, platform=PLATFORM, method=path)
-
     async def ticket(self, mark: SocketMark | None) -> GatewayTicket:
         """Return where the gateway is, and the token for it."""
-        url = (
-            mark.address if mark is not None else (await self.get("/gateway/bot", WireGateway)).url
-        )
+        if mark is not None:
+            url = mark.address
+        else:
+            url = (await self._calls.get("/gateway/bot", WireGateway)).url
         proof = await self._token.headers()
         return GatewayTicket(self._calls.own_address(url), proof["Authorization"])
 

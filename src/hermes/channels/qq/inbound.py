@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from hermes.channel_kit.events import event_type, part_of, sent_at, without_spans
+from hermes.channel_kit.events import event_type, part_of, sent_at, with_names
 from hermes.channels.qq.wire import PLATFORM, WireFile, WireMessage
 from hermes.message.event import MessageEvent, ReplyHandle
 from hermes.message.parts import AudioPart, Media, Part, TextPart
@@ -56,10 +56,7 @@ def message_event(
 def _parts(message: WireMessage) -> tuple[Part, ...]:
     names = {one.id: one.username for one in message.mentions if not one.is_you and one.username}
     own = {one.id for one in message.mentions if one.is_you}
-    text = _MENTION.sub(
-        lambda found: f"@{names[found[1]]}" if found[1] in names else found[0], message.content
-    )
-    text = without_spans(text, (one.span() for one in _MENTION.finditer(text) if one[1] in own))
+    text = with_names(message.content, _MENTION, names=names, own=own)
     words: tuple[Part, ...] = (TextPart(text),) if text else ()
     return (*words, *map(_file, message.attachments))
 

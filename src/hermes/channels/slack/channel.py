@@ -4,34 +4,29 @@ Fits `PushChannel`, `WebhookChannel` and every optional ability but drafts. It v
 translates; retries, order and storage belong to the inbox and the outbox.
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
 import msgspec
 import structlog
 
+from hermes.channel_kit.account_life import AccountLife
 from hermes.channel_kit.attachments import attachments_of
-from hermes.channel_kit.bounded_map import BoundedMap
+from hermes.channel_kit.bot_reactions import BotReactions
 from hermes.channel_kit.intake import Intake
-from hermes.channel_kit.lifeline import Lifeline
 from hermes.channel_kit.names import Names
-from hermes.channel_kit.socket_session import SocketSession
 from hermes.channel_kit.webhook_door import WebhookDoor
 from hermes.channels.slack import outbound
 from hermes.channels.slack.client import SlackSocketWire, make_api
-from hermes.channels.slack.emoji import STATES
 from hermes.channels.slack.file_sender import FileSender
 from hermes.channels.slack.inbound import COMMAND, SlackIdentity
 from hermes.channels.slack.outbound import Json
 from hermes.channels.slack.receiver import Receiver, Threads
 from hermes.channels.slack.settings import SlackSettings, read
 from hermes.errors import (
-    ConfigurationError,
-    ConnectFailed,
     DeliveryError,
     DeliveryRejected,
     FailureClass,
-    NotFound,
     StoreError,
     TryLater,
 )
@@ -44,12 +39,11 @@ from hermes.ports.channel import (
     ChatInfo,
     Delivery,
     HttpRequest,
-    HttpResponse,
     ReactionName,
     Receipt,
     Target,
 )
-from hermes.ports.channel_rows import SocketRow, WebhookRow
+from hermes.ports.channel_rows import SocketRow
 from hermes.ports.channel_setup import ChannelSetup
 from hermes.ports.directory import ChatEntry
 
@@ -59,8 +53,7 @@ _NAME_S: Final = 1.0
 _KINDS: Final = "public_channel,private_channel,mpim,im"
 _STATUS: Final = "is thinking..."
 _GONE: Final = frozenset({"message_not_found", "file_not_found", "file_deleted"})
-_MOST_REACTED: Final = 10_000
-_REACTED_S: Final = 3600.0
+_NO_CALLS: Final = "slack comes in by Socket Mode here; set platforms.slack.mode to http"
 _log = structlog.get_logger(__name__)
 
 
@@ -72,38 +65,29 @@ class SlackChannel:
         self.capabilities = setup.capabilities
         self._setup = setup
         self._settings = settings
-        self._life = Lifeline(setup.name)
-        self._api = make_api(setup, settings, token=settings.bot_token, on_refused=self._refused)
+        self._is_socket = settings.mode == "socket"
+        door = WebhookDoor.of(setup, self._take, unused=_NO_CALLS if self._is_socket else "")
+        life = AccountLife(setup, door, credential="bot_token", check=self._who_am_i)
+        self._life = life
+        self._api = make_api(setup, settings, token=settings.bot_token, on_refused=life.refused)
         self._names = Names(self._name_of, clock=setup.clock, wait_s=_NAME_S)
         self._marks = Marks(setup.rows.markup)
         self._threads = Threads(setup.state)
         self._file_sender = FileSender(self._api, setup, marks=self._marks)
-        self._reacted: BoundedMap[str, ReactionName] = BoundedMap(
-            _MOST_REACTED, lasts_s=_REACTED_S, clock=setup.clock
-        )
-        self._door = WebhookDoor(
-            setup.rows.webhook or WebhookRow(),
-            platform=setup.name,
-            secrets={"signing_secret": settings.signing_secret},
-            clock=setup.clock,
-            take=self._take,
-        )
+        self._reactions = BotReactions(setup.rows.reactions, clock=setup.clock)
         self._receiver: Receiver | None = None
-        self._socket: SocketSession | None = None
         self._team: str | None = None
+        self.disconnect, self.lost, self.probe = life.disconnect, life.lost, life.probe
+        self.glance, self.webhook = door.glance, door.answer
 
     async def connect(self, accept: Accept) -> None:
         """Start receiving; return once Slack accepts the token and, with a socket, has sent
         hello.
         """
-        # A failed attempt may have left something open.
-        await self.disconnect()
-        self._life.begin()
-        me = await self._who_am_i()
+        me = await self._life.start()
         self._team = me.team_id
-        is_socket = self._settings.mode == "socket"
         self._receiver = Receiver(
-            Intake(accept, platform=self.name, repeats=not is_socket),
+            Intake(accept, platform=self.name, repeats=not self._is_socket),
             me,
             names=self._names,
             threads=self._threads,
@@ -111,47 +95,21 @@ class SlackChannel:
             verify=self._verify,
             arrived=self._setup.arrived,
         )
-        if is_socket:
+        if self._is_socket:
             await self._open_socket(self._receiver)
         else:
-            self._door.open(accept)
+            self._life.open_door(accept)
 
     async def _open_socket(self, receiver: Receiver) -> None:
         row, settings = self._setup.rows.socket or SocketRow(), self._settings
-        self._socket = SocketSession(
-            self._setup.client,
+        await self._life.open_socket(
             SlackSocketWire(make_api(self._setup, settings, token=settings.app_token)),
-            msgspec.structs.replace(row, ping_s=settings.ping_s),
-            platform=self.name,
-            state=self._setup.state,
-            take=receiver.take,
+            receiver.take,
+            row=msgspec.structs.replace(row, ping_s=settings.ping_s),
         )
-        await self._socket.open()
-        self._life.run(self._socket.lost(), "socket")
-
-    async def disconnect(self) -> None:
-        """Stop receiving and close the socket; the shared client keeps its own connections."""
-        await self._door.close()
-        await self._life.close()
-        socket, self._socket, self._receiver = self._socket, None, None
-        if socket is not None:
-            await socket.close()
-
-    async def lost(self) -> None:
-        """Wait until the socket is lost or the token is invalid; raise which."""
-        await self._life.lost()
-
-    async def probe(self) -> None:
-        """Return if Slack still accepts the token and the socket, if there is one, is open."""
-        await self._who_am_i()
-        if self._settings.mode == "socket" and (self._socket is None or not self._socket.is_open):
-            raise ConnectFailed("slack: the socket is closed; no message can come in")
 
     async def _who_am_i(self) -> SlackIdentity:
-        try:
-            found = await self._api.call("POST", "auth.test", form={})
-        except DeliveryRejected as error:
-            raise _wrong_token(error) from error
+        found = await self._api.call("POST", "auth.test", form={})
         return outbound.identity_of(found, self._settings, account=self._setup.account)
 
     async def _verify(self) -> None:
@@ -161,30 +119,12 @@ class SlackChannel:
         except DeliveryError as error:
             _log.warning("slack.token_in_doubt", problem=str(error))
 
-    def _refused(self, error: DeliveryError) -> None:
-        if isinstance(error, DeliveryRejected) and error.credential:
-            self._life.end(_wrong_token(error))
-
     async def _name_of(self, user_id: str) -> str | None:
         if not self._settings.look_up_names:
             return None
         form = {"user": user_id}
         found = await self._api.call("POST", "users.info", form=form, timeout_s=_NAME_S)
         return outbound.user_name_of(found)
-
-    def glance(self, headers: Mapping[str, str], *, path: str) -> None:
-        """Raise for a call that is unsigned, or not recent."""
-        if self._settings.mode != "http":
-            raise NotFound("slack comes in by Socket Mode here; set platforms.slack.mode to http")
-        self._door.glance(headers, path=path)
-
-    async def webhook(self, request: HttpRequest) -> HttpResponse:
-        """Handle one call: its signature over the raw bytes first, then its shape, then the
-        inbox.
-        """
-        if self._settings.mode != "http":
-            self.glance(request.headers, path=request.path)
-        return await self._door.answer(request)
 
     async def _take(self, request: HttpRequest, _accept: Accept) -> None:
         if self._receiver is not None:
@@ -240,16 +180,15 @@ class SlackChannel:
             return
         channel, ts = outbound.place_of(target, platform_message_id)
         place = {"channel": channel, "timestamp": ts}
-        before = self._reacted.get(platform_message_id)
-        # After a restart nobody knows which one is there: each that comes earlier may be.
-        states = tuple(STATES)
-        earlier = states[: states.index(name)] if before is None else (before,)
-        await self._api.call("POST", "reactions.add", form={**place, "name": STATES[name]})
-        self._reacted.put(platform_message_id, name)
-        for one in earlier:
-            if one != name:
-                form = {**place, "name": STATES[one]}
-                await self._api.call("POST", "reactions.remove", form=form)
+        await self._reactions.replace(
+            platform_message_id,
+            name,
+            put=lambda emoji: self._react("add", {**place, "name": emoji}),
+            remove=lambda emoji: self._react("remove", {**place, "name": emoji}),
+        )
+
+    async def _react(self, what: str, form: Json) -> None:
+        await self._api.call("POST", f"reactions.{what}", form=form)
 
     async def find(self, target: Target, key: str) -> Receipt | None:
         """Look for the message that carries the key, in its thread or in the channel's history."""
@@ -329,13 +268,6 @@ class SlackChannel:
 def make(setup: ChannelSetup) -> SlackChannel:
     """Return the channel of one configured Slack app."""
     return SlackChannel(setup, read(setup.settings))
-
-
-def _wrong_token(error: DeliveryRejected) -> ConfigurationError:
-    return ConfigurationError(
-        f"platforms.slack.bot_token: Slack refused it ({error}); set the 'Bot User OAuth Token' that "
-        "'Install App' on the app's page shows, and start the gateway again"
-    )
 
 
 def _no_file(failure: FailureClass) -> DeliveryRejected:

@@ -34,12 +34,9 @@ def make_api(
     on_refused: Callable[[DeliveryError], None] | None = None,
 ) -> Api:
     """Return the Web API with one of the app's tokens."""
-    return Api(
-        setup.client,
-        platform=setup.name,
-        base_url=settings.base_url,
-        make_id=setup.make_id,
-        rows=setup.rows,
+    return Api.of(
+        setup,
+        settings.base_url,
         headers={"Authorization": f"Bearer {token}"},
         masked=(token,),
         hosts=_HOSTS,

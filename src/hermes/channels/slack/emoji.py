@@ -2,8 +2,6 @@
 
 from typing import Final
 
-from hermes.ports.channel import ReactionName
-
 _TONE: Final = "::skin-tone-"
 _NAMES: Final = (
     "👍 +1 thumbsup|👎 -1 thumbsdown|👌 ok_hand|👏 clap|🙌 raised_hands|🙏 pray|💪 muscle|👋 wave|✋ hand "
@@ -17,12 +15,6 @@ _NAMES: Final = (
 )
 _UNICODE: Final = {
     name: emoji for emoji, *names in map(str.split, _NAMES.split("|")) for name in names
-}
-# In the order in which a message goes through them.
-STATES: Final[dict[ReactionName, str]] = {
-    "seen": "eyes",
-    "working": "hourglass_flowing_sand",
-    "done": "white_check_mark",
 }
 
 

@@ -27,7 +27,7 @@ from hermes.channels.slack.wire import (
     decode_event,
     read_form,
 )
-from hermes.errors import BadRequest, Refused, StoreError, TryLater
+from hermes.errors import BadRequest, StoreError, TryLater
 from hermes.message.event import MessageEvent
 from hermes.ports.channel import HttpRequest, TellArrived
 from hermes.ports.channel_state import PlatformState
@@ -81,21 +81,15 @@ class Receiver:
         self._arrived = arrived
 
     async def take(self, held: SocketFrame) -> bool:
-        """Handle one envelope; return whether to acknowledge it.
-
-        What can never be accepted is acknowledged as well: sending it again would not help.
-        """
-        try:
-            frame = decode(held.payload, Frame)
-            payload = bytes(frame.payload)
-            if frame.type == "events_api":
-                await self._call(decode(payload, WireCall))
-            elif frame.type == "slash_commands":
-                await self._acted(decode(payload, WireCommand), raw=payload)
-            elif frame.type == "interactive":
-                await self._acted(decode(payload, WireInteraction), raw=payload)
-        except Refused as error:
-            _log.warning("slack.refused", code=error.code, problem=str(error)[:200])
+        """Handle one envelope; return whether to acknowledge it."""
+        frame = decode(held.payload, Frame)
+        payload = bytes(frame.payload)
+        if frame.type == "events_api":
+            await self._call(decode(payload, WireCall))
+        elif frame.type == "slash_commands":
+            await self._acted(decode(payload, WireCommand), raw=payload)
+        elif frame.type == "interactive":
+            await self._acted(decode(payload, WireInteraction), raw=payload)
         return True
 
     async def take_call(self, request: HttpRequest) -> None:

@@ -6,16 +6,16 @@ the files of an MMS from this webhook, by addresses that are signed and end afte
 
 import base64
 import hmac
-from collections.abc import Mapping
 from hashlib import sha256
 from typing import Final
 from urllib.parse import quote
 
-from hermes.channel_kit.attachments import attachments_of, kind_for, read_attachment
+from hermes.channel_kit.account_life import AccountLife
+from hermes.channel_kit.attachments import attachments_of, load_attachment
 from hermes.channel_kit.bodies import decode_form
-from hermes.channel_kit.refusals import ApiAnswer, failure_by, receipt_at
+from hermes.channel_kit.late_proof import tell_arrived, tell_returned
+from hermes.channel_kit.refusals import receipt_at
 from hermes.channel_kit.webhook_door import WebhookDoor, keep_all
-from hermes.channel_kit.webhook_life import WebhookLife
 from hermes.channels.sms.client import make_api
 from hermes.channels.sms.inbound import (
     SmsStatus,
@@ -35,17 +35,7 @@ from hermes.http.errors import error_response
 from hermes.message.markup.parse import parse
 from hermes.message.markup.plain import plain
 from hermes.message.parts import Media, text_of
-from hermes.ports.channel import (
-    Accept,
-    ArrivedDelivery,
-    Capabilities,
-    Delivery,
-    HttpRequest,
-    HttpResponse,
-    Receipt,
-    ReturnedDelivery,
-)
-from hermes.ports.channel_rows import WebhookRow
+from hermes.ports.channel import Accept, Delivery, HttpRequest, HttpResponse, Receipt
 from hermes.ports.channel_setup import ChannelSetup
 
 _STOPPED: Final = "stopped/"
@@ -53,7 +43,6 @@ _FILES: Final = "/media/"
 _FILE_S: Final = 3600
 _ARRIVED: Final = frozenset({"accepted", "queued", "sending", "sent", "delivered", "read"})
 _FAILED: Final = frozenset({"failed", "undelivered", "canceled"})
-_REFUSED: Final = 400
 _ANSWER: Final = HttpResponse(body=b"<Response></Response>", content_type="text/xml; charset=utf-8")
 
 
@@ -66,57 +55,22 @@ class SmsChannel:
                 "server.public_url: SMS needs the public address of this gateway: Twilio signs it with "
                 "every call. Set it to the address that the console of Twilio calls"
             )
+        self.name = setup.name
+        self.capabilities = setup.capabilities
         self._setup = setup
         self._sender = str(setup.settings["sender"])
         self._url = setup.webhook_url
         self._secret = str(setup.settings["auth_token"])
         self._own = frozenset({canonical_number(self._sender)})
         self._account = f"Accounts/{setup.settings['account_sid']}"
-        self._door = WebhookDoor(
-            setup.rows.webhook or WebhookRow(),
-            platform=setup.name,
-            secrets={"auth_token": self._secret},
-            clock=setup.clock,
-            take=self._take,
-            url=self._url,
-        )
-        self._life = WebhookLife(
-            self._door, platform=setup.name, credential="auth_token", check=self._check
-        )
-        self._api = make_api(setup, on_refused=self._life.refused)
+        self._door = WebhookDoor.of(setup, self._take)
+        life = AccountLife(setup, self._door, credential="auth_token", check=self._check)
+        self._api = make_api(setup, on_refused=life.refused)
+        self.connect, self.disconnect = life.connect, life.disconnect
+        self.lost, self.probe, self.glance = life.lost, life.probe, self._door.glance
 
     async def _check(self) -> None:
         await self._api.call("GET", f"{self._account}.json")
-
-    @property
-    def name(self) -> str:
-        """The platform's name."""
-        return self._setup.name
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """What the platform can do."""
-        return self._setup.capabilities
-
-    async def connect(self, accept: Accept) -> None:
-        """Take calls, once Twilio accepts the credential."""
-        await self._life.connect(accept)
-
-    async def disconnect(self) -> None:
-        """Take no more calls."""
-        await self._life.disconnect()
-
-    async def lost(self) -> None:
-        """Wait until the credential is refused; raise so."""
-        await self._life.lost()
-
-    async def probe(self) -> None:
-        """Return if Twilio still accepts the credential."""
-        await self._life.probe()
-
-    def glance(self, headers: Mapping[str, str], *, path: str) -> None:
-        """Raise for a call that nobody has signed."""
-        self._door.glance(headers, path=path)
 
     async def webhook(self, request: HttpRequest) -> HttpResponse:
         """Handle one call: a message, what became of one, or a file that is fetched."""
@@ -152,14 +106,10 @@ class SmsChannel:
         return _STOPPED + self._setup.state.mark(number)
 
     async def _tell(self, status: SmsStatus, *, key: str) -> None:
-        if key and status.state in _ARRIVED and self._setup.arrived is not None:
-            await self._setup.arrived(ArrivedDelivery(key=key, platform_message_id=status.sid))
-        elif key and status.state in _FAILED and self._setup.returned is not None:
-            said = ApiAnswer(status=_REFUSED, code=status.error)
-            error = failure_by(said, self._setup.rows.refusal, platform=self.name)
-            failure = FailureClass.REJECTED if error is None else error.failure
-            code = status.error or status.state
-            await self._setup.returned(ReturnedDelivery(key=key, failure=failure, status=code))
+        if key and status.state in _ARRIVED:
+            await tell_arrived(self._setup, key, message_id=status.sid)
+        elif key and status.state in _FAILED:
+            await tell_returned(self._setup, key, code=status.error or status.state)
 
     async def send(self, delivery: Delivery) -> Receipt:
         """Send one message; raises a `DeliveryError` subclass that says what is known."""
@@ -183,14 +133,12 @@ class SmsChannel:
 
     async def _media_url(self, media: Media) -> str:
         """Return the address from which Twilio can fetch an attachment, for an hour."""
-        limit = self.capabilities.media_bytes
-        data = await read_attachment(self._setup.media, media, limit=limit, platform=self.name)
-        if not media.path or not kind_for(self._setup.rows.media, media.mime, size=len(data)):
+        if not media.path:
             raise DeliveryRejected(
-                f"sms: {media.mime[:60]} of {len(data)} bytes cannot be sent as an MMS; its limits are in "
-                "docs/channels/sms.md",
+                "sms: an attachment that is not stored here has no address for Twilio",
                 FailureClass.REJECTED,
             )
+        await load_attachment(self._setup, media)
         until = int(self._setup.clock.now()) + _FILE_S
         name = base64.urlsafe_b64encode(f"{media.mime}\n{media.path}".encode()).decode()
         return f"{self._url}{_FILES}{name}?until={until}&proof={self._proof(name, str(until))}"

@@ -16,12 +16,9 @@ def make_api(setup: ChannelSetup, *, on_refused: Callable[[DeliveryError], None]
     """Return the API of one account; `on_refused` is told of each refusal."""
     sid, token = str(setup.settings["account_sid"]), str(setup.settings["auth_token"])
     shown = base64.b64encode(f"{sid}:{token}".encode()).decode()
-    return Api(
-        setup.client,
-        platform=setup.name,
-        base_url=f"{setup.settings['base_url']}/2010-04-01",
-        make_id=setup.make_id,
-        rows=setup.rows,
+    return Api.of(
+        setup,
+        f"{setup.settings['base_url']}/2010-04-01",
         headers={"Authorization": f"Basic {shown}"},
         masked=(token, shown),
         hosts=_HOSTS,

@@ -6,15 +6,13 @@ Fits `PushChannel`, `EditingChannel`, `ReactingChannel`, `WebhookChannel`, `Live
 retries.
 """
 
-from collections.abc import Coroutine, Mapping
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import structlog
 
+from hermes.channel_kit.account_life import AccountLife
 from hermes.channel_kit.attachments import read_attachment
-from hermes.channel_kit.lifeline import Lifeline
 from hermes.channel_kit.long_poll import LongPoll
-from hermes.channel_kit.refusals import final_error
 from hermes.channel_kit.webhook_door import WebhookDoor
 from hermes.channels.telegram import format as telegram_html
 from hermes.channels.telegram import settings as telegram_settings
@@ -41,9 +39,7 @@ from hermes.errors import (
     DeliveryError,
     DeliveryUnknown,
     FailureClass,
-    HermesError,
     NotDelivered,
-    NotFound,
 )
 from hermes.message.markup.conversion import converted
 from hermes.message.markup.marks import Marks
@@ -51,25 +47,21 @@ from hermes.message.markup.parse import parse
 from hermes.message.parts import Media, Part, choices_of, text_of
 from hermes.ports.channel import (
     Accept,
-    Capabilities,
     ChatInfo,
     Delivery,
     HttpRequest,
-    HttpResponse,
     ReactionName,
     Receipt,
     Target,
 )
-from hermes.ports.channel_rows import WebhookRow
 from hermes.ports.channel_setup import ChannelSetup
 
 log = structlog.get_logger(__name__)
-Result = TypeVar("Result")
 
 # A webhook that failed this recently, with updates waiting, does not receive.
 _RECENT_S: Final = 120.0
 _CHAT_TYPES: Final = {"private": "dm", "channel": "channel"}
-_TOKEN: Final = "platforms.telegram.bot_token"
+_NO_CALLS: Final = "telegram is polled here: platforms.telegram.mode is poll"
 
 
 class TelegramChannel:
@@ -77,37 +69,32 @@ class TelegramChannel:
 
     def __init__(self, settings: telegram_settings.TelegramSettings, setup: ChannelSetup) -> None:
         self.name = setup.name
+        self.capabilities = setup.capabilities
         self._settings = settings
         self._setup = setup
         self._marks = Marks(setup.rows.markup)
-        self._life = Lifeline("telegram")
-        self._client = TelegramClient(settings, setup, on_refused=self._note_refusal)
+        self._is_webhook = settings.mode == "webhook"
+        door = WebhookDoor.of(setup, self._take, unused="" if self._is_webhook else _NO_CALLS)
+        self._life = AccountLife(setup, door, credential="bot_token", check=self._bot)
+        self._client = TelegramClient(settings, setup, on_refused=self._life.refused)
         self._receiver: TelegramReceiver | None = None
         self._polls: LongPoll[ReceivedUpdate] | None = None
-        self._door = WebhookDoor(
-            setup.rows.webhook or WebhookRow(),
-            platform="telegram",
-            secrets={"webhook_secret": settings.webhook_secret},
-            clock=setup.clock,
-            take=self._take,
-        )
+        self.disconnect, self.lost = self._life.disconnect, self._life.lost
+        self.glance, self.webhook = door.glance, door.answer
 
-    @property
-    def capabilities(self) -> Capabilities:
-        """What the platform can do, as the manifest says."""
-        return self._setup.capabilities
+    async def _bot(self) -> User:
+        return await self._client.call("getMe", User)
 
     async def connect(self, accept: Accept) -> None:
         """Start receiving; return once Telegram has confirmed the bot."""
-        self._life.begin()
-        bot = await self._proven(self._client.call("getMe", User))
-        await (self._hook() if self._settings.mode == "webhook" else self._unhook())
+        bot = await self._life.start()
+        await (self._hook() if self._is_webhook else self._unhook())
         self._receiver = TelegramReceiver(
             accept, bot=bot, setup=self._setup, client=self._client, life=self._life
         )
         log.info("telegram.connected", bot=bot.username, mode=self._settings.mode)
-        if self._settings.mode == "webhook":
-            self._door.open(accept)
+        if self._is_webhook:
+            self._life.open_door(accept)
             return
         self._polls = LongPoll(
             self._receiver.poll,
@@ -118,33 +105,14 @@ class TelegramChannel:
         )
         self._life.run(self._polls.run(), "polls")
 
-    async def disconnect(self) -> None:
-        """Stop receiving; a webhook stays set, so that Telegram keeps what arrives meanwhile."""
-        await self._door.close()
-        await self._life.close()
-        self._receiver = self._polls = None
-
-    async def lost(self) -> None:
-        """Wait until receiving has ended; raise why."""
-        await self._life.lost()
-
     async def probe(self) -> None:
         """Return if Telegram knows the bot and its messages arrive here."""
-        await self._proven(self._client.call("getMe", User))
-        if self._settings.mode == "webhook":
-            self._check_hook(await self._proven(self._client.call("getWebhookInfo", WebhookInfo)))
+        await self._life.probe()
+        if self._is_webhook:
+            info = self._client.call("getWebhookInfo", WebhookInfo)
+            self._check_hook(await self._life.proven(info))
         elif self._polls is not None:
             self._polls.check_hears()
-
-    def glance(self, headers: Mapping[str, str], *, path: str) -> None:
-        """Raise for a call without the secret."""
-        self._check_is_called()
-        self._door.glance(headers, path=path)
-
-    async def webhook(self, request: HttpRequest) -> HttpResponse:
-        """Handle one webhook call: check the secret, process the update, answer."""
-        self._check_is_called()
-        return await self._door.answer(request)
 
     async def send(self, delivery: Delivery) -> Receipt:
         """Send one message; raises a `DeliveryError` subclass that says what is known."""
@@ -231,7 +199,7 @@ class TelegramChannel:
     async def _unhook(self) -> None:
         """Remove a webhook from an earlier set-up: it would prevent polling."""
         params = {"drop_pending_updates": False}
-        await self._proven(self._client.call("deleteWebhook", bool, params))
+        await self._life.proven(self._client.call("deleteWebhook", bool, params))
 
     def _check_hook(self, info: WebhookInfo) -> None:
         if info.url != self._settings.webhook_url:
@@ -247,28 +215,9 @@ class TelegramChannel:
                 FailureClass.SERVICE_UNAVAILABLE,
             )
 
-    def _check_is_called(self) -> None:
-        if self._settings.mode != "webhook":
-            raise NotFound("telegram is polled here: platforms.telegram.mode is poll")
-
     async def _take(self, request: HttpRequest, accept: Accept) -> None:
         if self._receiver is not None:
             await self._receiver.webhook(request, accept)
-
-    async def _proven(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Return what a call returns; a token that is not valid ends the channel for good."""
-        failure: HermesError
-        try:
-            return await work
-        except DeliveryError as error:
-            failure = final_error(error, setting=_TOKEN)
-        # Outside of the handler: what is raised must not lead back to the call.
-        raise failure
-
-    def _note_refusal(self, error: DeliveryError) -> None:
-        final = final_error(error, setting=_TOKEN)
-        if final is not error:
-            self._life.end(final)
 
     async def _send_rest(self, call: BotCall) -> None:
         """Send the remaining calls after a part has arrived: a failure now does not undo that."""

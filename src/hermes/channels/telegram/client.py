@@ -48,15 +48,13 @@ class TelegramClient:
     ) -> None:
         token, url = settings.bot_token, settings.api_url.rstrip("/")
         options: dict[str, Any] = {
-            "base_url": f"{url}/bot{token}",
-            "make_id": setup.make_id,
-            "rows": setup.rows,
+            "platform": "telegram",
             "masked": (token, token.partition(":")[2]),
             "on_refused": on_refused,
         }
-        self._api = Api(setup.client, platform="telegram", **options)
+        self._api = Api.of(setup, f"{url}/bot{token}", **options)
         # Its own name in failpoints, since polls run beside every other call.
-        self._polls = Api(setup.client, platform="telegram", wire="telegram_poll", **options)
+        self._polls = Api.of(setup, f"{url}/bot{token}", wire="telegram_poll", **options)
         self._files = f"{url}/file/bot{token}/"
         self._moved: BoundedMap[int, int] = BoundedMap(
             _MAX_MOVED, lasts_s=math.inf, clock=setup.clock

@@ -11,17 +11,18 @@ from typing import Any
 import msgspec
 from starlette.routing import Route
 
+from hermes.channels.web.account import AccountApi
+from hermes.channels.web.identity import PATH, IdentityProvider, ProviderPages, with_provider
 from hermes.channels.web.inbound import (
-    OWNER,
     read_message,
     read_stop,
     to_event,
     to_stop_event,
 )
 from hermes.channels.web.outbound import conversations_json
-from hermes.channels.web.signin import BrowserSignIn, SignInPages
+from hermes.channels.web.signin import SIGN_IN_PAGES, BrowserSignIn, SignInPages
 from hermes.errors import BadRequest, NotFound, Refused, TryLater
-from hermes.http.assets import file_response, page_response, read_assets
+from hermes.http.assets import Asset, file_response, page_response, read_assets
 from hermes.http.body import JSON, media_type
 from hermes.http.conversation import conversation_messages, read_page
 from hermes.http.errors import error_response
@@ -37,21 +38,21 @@ from hermes.http.multipart import MULTIPART
 from hermes.http.route import Answer, Endpoint, HttpExchange, refuse_url_credentials
 from hermes.http.same_origin import Origins
 from hermes.http.sse import EventStream
-from hermes.http.turn import Ticket, is_still_known, turn_frames
+from hermes.http.turn import Ticket, turn_frames
 from hermes.message.event import MessageEvent
 from hermes.message.ids import MakeId
 from hermes.ports.channel import Accept, Acceptance, Capabilities
 from hermes.ports.clock import Clock
-from hermes.ports.gateway_api import GatewayApi, MessageStatus, owner_only
+from hermes.ports.gateway_api import Caller, GatewayApi, MessageStatus, chatting
 from hermes.ports.message_files import MessageFiles
 from hermes.ports.turns import MessageRecord
 
-# Any: printed as it is; the page reads `demo` and `model`. Read every time: operators change
-# models.
+# Any: printed as it is; the page reads `demo` and `model`, or `commands` and `models`. Read every
+# time: operators change models.
 Info = Callable[[], Awaitable[Mapping[str, Any]]]
 # Any: the report of `hermes why`, printed as it is.
 Story = Callable[[str], Awaitable[Any]]
-ReadEvent = Callable[[bytes], Awaitable[MessageEvent]]
+ReadEvent = Callable[[bytes, str], Awaitable[MessageEvent]]
 
 
 class WebSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,9 +81,13 @@ class WebChannel:
         origins: Origins,
         clock: Clock,
         make_id: MakeId,
+        provider: IdentityProvider | None = None,
         files: MessageFiles | None = None,
+        menu: Info | None = None,
     ) -> None:
+        self._menu = menu
         self._settings = settings
+        self._provider = provider
         self._files = files
         self._story = story
         self._capabilities = capabilities
@@ -113,10 +118,22 @@ class WebChannel:
             make_id=self._make_id,
             files=self._files,
         )
-        return (*self._page_routes(gateway_api), *chat.routes(self._info, self._story))
+        account = AccountApi(
+            gateway_api,
+            self._access,
+            origins=self._origins,
+            body_timeout_s=self._settings.body_timeout_s,
+        )
+        return (
+            *self._page_routes(gateway_api),
+            *chat.routes(self._info, self._story, self._menu or _no_menu),
+            *account.routes(),
+        )
 
     def _page_routes(self, gateway_api: GatewayApi) -> Sequence[Route]:
         assets = read_assets(__package__)
+        for name in SIGN_IN_PAGES:
+            assets[name] = with_provider(assets[name], self._provider)
         signin = SignInPages(
             gateway_api,
             self._access,
@@ -132,9 +149,10 @@ class WebChannel:
             return await own_page(exchange, "why.html")
 
         async def own_page(exchange: HttpExchange, name: str) -> Answer:
-            if await signin.is_signed_in(exchange):
-                return page_response(assets[name])
-            return signin.page()
+            caller = await signin.caller(exchange)
+            if caller is None:
+                return signin.page()
+            return page_response(assets[name] if caller.user else assets["no_chat.html"])
 
         async def file(exchange: HttpExchange) -> Answer:
             name = exchange.parameter("name")
@@ -148,7 +166,14 @@ class WebChannel:
             Route("/assets/{name}", Endpoint({"GET": file}, head=True)),
             Route("/signin", Endpoint({"GET": signin.open_link, "POST": signin.paste_token})),
             Route("/signout", Endpoint({"POST": signin.sign_out})),
+            *self._provider_routes(assets),
         )
+
+    def _provider_routes(self, assets: dict[str, Asset]) -> Sequence[Route]:
+        if self._provider is None:
+            return ()
+        pages = ProviderPages(self._provider, self._access, assets=assets, origins=self._origins)
+        return (Route(PATH, Endpoint({"GET": pages.come_back, "POST": pages.leave})),)
 
 
 class _Chat:
@@ -169,13 +194,16 @@ class _Chat:
         self._make_id = make_id
         self._files = files
 
-    def routes(self, info: Info, story: Story) -> Sequence[Route]:
+    def routes(self, info: Info, story: Story, menu: Info) -> Sequence[Route]:
         async def tell_info(exchange: HttpExchange) -> Answer:
             await self._enter(exchange)
             return json_response(await info())
 
-        async def tell_story(exchange: HttpExchange) -> Answer:
+        async def tell_menu(exchange: HttpExchange) -> Answer:
             await self._enter(exchange)
+            return json_response(await menu())
+
+        async def tell_story(exchange: HttpExchange) -> Answer:
             record = (await self._own_message(exchange)).record
             found = await story(record.id)
             return json_response({"conversation": _conversation_of(record), "story": found})
@@ -189,32 +217,36 @@ class _Chat:
             Route("/web/conversations/{id}", Endpoint({"GET": self._conversation})),
             Route("/web/stop", Endpoint({"POST": self._stop})),
             Route("/web/info", Endpoint({"GET": tell_info})),
+            Route("/web/menu", Endpoint({"GET": tell_menu})),
         )
 
-    async def _enter(self, exchange: HttpExchange) -> None:
+    async def _enter(self, exchange: HttpExchange) -> Caller:
+        """Return who is signed in; raise `Unauthenticated` or `Forbidden`."""
         refuse_url_credentials(exchange)
-        caller = owner_only(await self._gateway_api.authenticate(exchange.headers))
+        caller = chatting(await self._gateway_api.signed_in(exchange.headers))
         if exchange.method != "GET":
             self._origins.check(caller, exchange.headers)
+        return caller
 
     async def _post(self, exchange: HttpExchange) -> Answer:
         is_form = self._files is not None and media_type(exchange.headers) == MULTIPART
 
-        async def read(raw: bytes) -> MessageEvent:
+        async def read(raw: bytes, user: str) -> MessageEvent:
             now, sent = self._clock.now(), tuple[UploadedFile, ...]()
             if is_form and self._files is not None:
                 raw, sent = split_form(raw, exchange.headers, self._files)
             message = read_message(raw, has_files=bool(sent))
-            key = f"web\n{OWNER}\n{message.conversation}\n{message.id}"
+            key = f"web\n{user}\n{message.conversation}\n{message.id}"
             attached = await kept_parts(self._files, sent, key=key)
-            return to_event(message, now=now, attached=attached)
+            return to_event(message, user=user, now=now, attached=attached)
 
         answer = await self._accept(exchange, read, is_form=is_form)
         return answer if not isinstance(answer, Ticket) else self._stream(answer, exchange)
 
     async def _stop(self, exchange: HttpExchange) -> Answer:
-        async def read(raw: bytes) -> MessageEvent:
-            return to_stop_event(read_stop(raw), now=self._clock.now(), make_id=self._make_id)
+        async def read(raw: bytes, user: str) -> MessageEvent:
+            now, make_id = self._clock.now(), self._make_id
+            return to_stop_event(read_stop(raw), user=user, now=now, make_id=make_id)
 
         answer = await self._accept(exchange, read)
         return answer if not isinstance(answer, Ticket) else json_response({"id": answer.id}, 202)
@@ -222,7 +254,7 @@ class _Chat:
     async def _accept(
         self, exchange: HttpExchange, read: ReadEvent, *, is_form: bool = False
     ) -> Answer | Ticket:
-        await self._enter(exchange)
+        caller = await self._enter(exchange)
         event: MessageEvent | None = None
         limit, timeout_s = self._settings.body_bytes, self._settings.body_timeout_s
         try:
@@ -232,7 +264,8 @@ class _Chat:
                 )
             else:
                 _check_type(exchange)
-            event = await read(await exchange.body(limit=limit, timeout_s=timeout_s))
+            raw = await exchange.body(limit=limit, timeout_s=timeout_s)
+            event = await read(raw, caller.user)
             return _ticket(event, await self._gateway_api.accept(event))
         except (Refused, TryLater) as error:
             external_id = event.external_id if event is not None else None
@@ -240,45 +273,63 @@ class _Chat:
             return error_response(error, refusal=refusal)
 
     async def _events(self, exchange: HttpExchange) -> Answer:
-        await self._enter(exchange)
         record = (await self._own_message(exchange)).record
         ticket = Ticket(id=record.id, conversation=_conversation_of(record), duplicate=True)
         return self._stream(ticket, exchange)
 
     async def _file(self, exchange: HttpExchange) -> Answer:
-        await self._enter(exchange)
         status = await self._own_message(exchange)
         side, number = exchange.parameter("side"), exchange.parameter("number")
         return await file_of(self._files, status, side=side, number=number)
 
     async def _own_message(self, exchange: HttpExchange) -> MessageStatus:
-        """Return the message that a path names; messages of other channels are other people's."""
+        """Return the message that a path names if whoever is signed in wrote it on this page."""
+        caller = await self._enter(exchange)
         message_id = exchange.parameter("id")
         status = await self._gateway_api.message(message_id)
-        if status is None or status.record.platform != "web" or status.record.event is None:
-            raise NotFound(f"No message {message_id[:80]!r} came through this page.")
+        if status is None or not _is_own(status.record, caller):
+            raise NotFound(f"No message {message_id[:80]!r} of yours came through this page.")
         return status
 
     async def _conversation(self, exchange: HttpExchange) -> Answer:
-        await self._enter(exchange)
+        caller = await self._enter(exchange)
         conversation = exchange.parameter("id")
         asked = read_page(exchange.query(), most=self._settings.history)
         page = await self._gateway_api.conversation(
-            "web", conversation, limit=asked.limit, user_id=OWNER, before=asked.before
+            "web", conversation, limit=asked.limit, user_id=caller.user, before=asked.before
         )
         return json_response(conversation_messages(conversation, page))
 
     async def _conversations(self, exchange: HttpExchange) -> Answer:
-        await self._enter(exchange)
-        rows = await self._gateway_api.conversations("web", limit=self._settings.conversations)
+        caller = await self._enter(exchange)
+        most = self._settings.conversations
+        rows = await self._gateway_api.conversations("web", limit=most, user_id=caller.user)
         return json_response(conversations_json(rows))
 
     def _stream(self, ticket: Ticket, exchange: HttpExchange) -> EventStream:
         return EventStream(
             turn_frames(self._gateway_api, ticket),
             keep_alive_s=self._settings.keep_alive_s,
-            may_go_on=partial(is_still_known, self._gateway_api, exchange.headers),
+            may_go_on=partial(_is_still_signed_in, self._gateway_api, exchange.headers),
         )
+
+
+async def _no_menu() -> Mapping[str, Any]:
+    return {"commands": (), "models": ()}
+
+
+async def _is_still_signed_in(gateway_api: GatewayApi, headers: Mapping[str, str]) -> bool:
+    try:
+        chatting(await gateway_api.signed_in(headers))
+    except Refused:
+        return False
+    return True
+
+
+def _is_own(record: MessageRecord, caller: Caller) -> bool:
+    """Return whether a message came through this page from its user; nobody else may see it."""
+    event = record.event
+    return record.platform == "web" and event is not None and event.source.user_id == caller.user
 
 
 def _conversation_of(record: MessageRecord) -> str:

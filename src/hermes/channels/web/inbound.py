@@ -18,8 +18,7 @@ from hermes.message.source import Source
 ShortText = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 LongText = Annotated[str, msgspec.Meta(max_length=100_000)]
 
-# Everyone who has signed in is the same person here.
-OWNER = WEB_OWNER[1]
+_OWNER = WEB_OWNER[1]
 _COMMAND = re.compile(r"/[A-Za-z][\w-]*(?:\s|$)")
 
 
@@ -43,8 +42,14 @@ class StopRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     conversation: ShortText
 
 
+class SessionEnd(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A request to end one of the person's own browser sessions, or all others if none is named."""
+
+    id: Annotated[str, msgspec.Meta(max_length=200)] = ""
+
+
 class TokenForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A pasted token."""
+    """A pasted token, or the code of an invitation."""
 
     token: ShortText
 
@@ -52,6 +57,7 @@ class TokenForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 _message = JsonBody(WebMessage)
 _stop = JsonBody(StopRequest)
 _token = JsonBody(TokenForm)
+_end = JsonBody(SessionEnd)
 
 
 def read_message(raw: bytes, *, has_files: bool = False) -> WebMessage:
@@ -67,6 +73,11 @@ def read_stop(raw: bytes) -> StopRequest:
     return _stop.decode(raw)
 
 
+def read_session_end(raw: bytes) -> SessionEnd:
+    """Return which sessions shall end; raises `BadRequest`."""
+    return _end.decode(raw)
+
+
 def read_token(raw: bytes, *, is_form: bool) -> str:
     """Return the token in a sign-in body, JSON or form; raises `BadRequest`."""
     if not is_form:
@@ -75,26 +86,30 @@ def read_token(raw: bytes, *, is_form: bool) -> str:
     return fields.get("token", "").strip()
 
 
-def to_event(message: WebMessage, *, now: float, attached: tuple[Part, ...] = ()) -> MessageEvent:
-    """Return the message as an event; `attached` are its files."""
-    event = _event(message.conversation, message.text, external_id=message.id, now=now)
+def to_event(
+    message: WebMessage, *, user: str, now: float, attached: tuple[Part, ...] = ()
+) -> MessageEvent:
+    """Return the message as an event; `user` is who is signed in, `attached` are its files."""
+    event = _event(message.conversation, message.text, user=user, name=message.id, now=now)
     parts = (*(event.parts if message.text.strip() else ()), *attached)
     return msgspec.structs.replace(
         event, parts=parts, is_temporary=message.temporary, replaces=message.replaces
     )
 
 
-def to_stop_event(stop: StopRequest, *, now: float, make_id: MakeId) -> MessageEvent:
+def to_stop_event(stop: StopRequest, *, user: str, now: float, make_id: MakeId) -> MessageEvent:
     """Return the stop as a command in the same conversation."""
-    return _event(stop.conversation, STOP, external_id=make_id("x"), now=now)
+    return _event(stop.conversation, STOP, user=user, name=make_id("x"), now=now)
 
 
-def _event(conversation: str, text: str, *, external_id: str, now: float) -> MessageEvent:
+def _event(conversation: str, text: str, *, user: str, name: str, now: float) -> MessageEvent:
+    # A message of the same name by somebody else is another one; no user has a colon.
+    external_id = name if user == _OWNER else f"{user}:{name}"
     return MessageEvent(
         account="default",
         route="web",
         external_id=external_id,
-        source=Source(platform="web", chat_id=conversation, user_id=OWNER),
+        source=Source(platform="web", chat_id=conversation, user_id=user),
         parts=(TextPart(text),),
         at=now,
         type="command" if _COMMAND.match(text) else "text",

@@ -20,6 +20,8 @@ from hermes.graph.roots import context_root, message_id
 from hermes.graph.sequence import Sequence as Blobs
 from hermes.graph.tool_groups import calls_in, results_in
 
+# In the metadata of a call that was made to try something out: which call it repeats.
+REPEATS = "replay_of"
 # The names of what a call saw and wrote: calls with the same pair are one sample.
 Pair = tuple[bytes, bytes | None]
 
@@ -41,8 +43,13 @@ class RecordedCall(msgspec.Struct, frozen=True, eq=False):
 
 
 def calls_of(branches: Sequence[MessageGraph]) -> list[Call]:
-    """Return the calls of a graph, each once, oldest first."""
-    return list({call.id: call for graph in branches for call in graph.calls()}.values())
+    """Return the calls of a graph, each once, oldest first.
+
+    A call that repeats another one as a trial is among them only with the branch that made it.
+    """
+    names = {graph.branch_name for graph in branches}
+    found = {call.id: call for graph in branches for call in graph.calls()}
+    return [one for one in found.values() if one.branch in names or REPEATS not in one.metadata]
 
 
 class Verdicts:

@@ -1,14 +1,23 @@
 """`/approve` and `/deny`: a person's word on what waits for it."""
 
+import msgspec
+
 from hermes.errors import Forbidden, GuardFailed, NotFound
 from hermes.message.session_key import base_lane, depth_of, is_background
 from hermes.pipeline.commands.effect import Effect, refused
+from hermes.pipeline.questions import asker_of
 from hermes.pipeline.services import TurnContext
-from hermes.pipeline.tool_questions import AnswerReceipt, asked_with_buttons, settle_question
+from hermes.pipeline.tool_questions import (
+    CLOSED,
+    AnswerReceipt,
+    asked_with_buttons,
+    settle_question,
+)
 from hermes.pipeline.turn import Turn
-from hermes.ports.approvals import Approval, ApprovalState
+from hermes.ports.approvals import NO, YES, Approval, ApprovalState, is_question, read_question
+from hermes.ports.tool import Deciders
 from hermes.texts.say import say
-from hermes.tools.approvers import check_approver
+from hermes.tools.approvers import check_approver, check_decider
 
 
 async def approve(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
@@ -56,12 +65,11 @@ async def _settle(turn: Turn, ctx: TurnContext, argument: str, *, is_yes: bool) 
         if len(waiting) != 1:
             return refused(_choice(waiting))
         argument = waiting[0].id
-    opened = ctx.services.questions.at(lane)
-    if opened is not None and argument == opened.id:
-        return effect_of(await settle_question(turn, ctx, opened, is_yes=is_yes), turn, ctx)
     approval = await store.approvals.get(argument)
     if approval is None:
         return refused(say("There is nothing to approve under that id."))
+    if is_question(approval.id):
+        return effect_of(await _answer(turn, ctx, approval, is_yes=is_yes), turn, ctx)
     state: ApprovalState = "approved" if is_yes else "denied"
     source = turn.event.source
     approver = source.sender_name
@@ -76,3 +84,43 @@ async def _settle(turn: Turn, ctx: TurnContext, argument: str, *, is_yes: bool) 
             return refused(str(error))
     ctx.journal.note("approval", id=approval.id, state=state, by=approver)
     return Effect(text="Approved." if is_yes else "Denied.", wakes=approval.lane)
+
+
+async def _answer(turn: Turn, ctx: TurnContext, asked: Approval, *, is_yes: bool) -> AnswerReceipt:
+    """Take a word on the question of a running tool, from whoever may answer it."""
+    services, who = ctx.services, asker_of(turn.event)
+    deciders = await _deciders(ctx, asked.id)
+    try:
+        check_decider(asked, who, deciders=deciders, settings=services.settings.approvals)
+    except Forbidden as error:
+        return AnswerReceipt(str(error), is_refused=True)
+    opened = services.questions.find(asked.id)
+    if who == asked.requester and deciders != "admins":
+        if opened is None:
+            return AnswerReceipt(CLOSED)
+        return await settle_question(turn, ctx, opened, is_yes=is_yes)
+    return await _decide(turn, ctx, asked, is_yes=is_yes)
+
+
+async def _deciders(ctx: TurnContext, question_id: str) -> Deciders:
+    """Return who may answer a question; only its person, if it is not kept or cannot be read."""
+    kept = await ctx.services.store.approvals.question(question_id)
+    try:
+        return "person" if kept is None else read_question(kept).deciders
+    except msgspec.DecodeError:
+        return "person"
+
+
+async def _decide(turn: Turn, ctx: TurnContext, asked: Approval, *, is_yes: bool) -> AnswerReceipt:
+    """Decide what a running program wants to be allowed, and let it go on."""
+    services, store = ctx.services, ctx.services.store
+    state: ApprovalState = "approved" if is_yes else "denied"
+    if not await store.approvals.answer(
+        asked.id, YES if is_yes else NO, state=state, by=turn.id, at=services.clock.now()
+    ):
+        settled = await store.approvals.get(asked.id)
+        if settled is None or settled.decided_by != turn.id:
+            return AnswerReceipt(CLOSED, is_refused=True)
+    services.questions.decided(asked.id, is_yes=is_yes)
+    ctx.journal.note("approval", id=asked.id, state=state, by=asker_of(turn.event))
+    return AnswerReceipt("Approved." if is_yes else "Denied.")

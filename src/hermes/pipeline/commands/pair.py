@@ -1,6 +1,6 @@
 """`/pair`: an admin lets somebody in who waits with a code, or refuses them."""
 
-from hermes.errors import HermesError
+from hermes.errors import Forbidden, HermesError
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.turn import Turn
 from hermes.texts.say import say, words
@@ -19,13 +19,21 @@ async def pair(turn: Turn, ctx: TurnContext, argument: str) -> str:
     if not platform or not user_id.strip():
         return say(_USE)
 
+    async def check() -> None:
+        if not await services.reception.may_let_in(turn.person_id, platform):
+            raise Forbidden(
+                f"You are no admin of {platform[:40]}: only its own admins, and the owner, let people in there."
+            )
+
     async def approve() -> str:
+        await check()
         said, told_on = await services.reception.let_in(platform, user_id)
         if told_on:
             services.wake_outbox(told_on)
         return said
 
     async def deny() -> str:
+        await check()
         return await services.reception.refuse(platform, user_id.strip())
 
     action, work = ("pairing.deny", deny) if is_denial else ("pairing.approve", approve)

@@ -59,7 +59,7 @@ async def build_messages(turn: Turn, ctx: _Context) -> Turn | Reply:
     if turn.retry is not None:
         # The message stands in the conversation already, with what was told beside it.
         return turn
-    parts = said_parts(turn.event)
+    parts = said_parts(turn.event, ctx.services.personal_ids)
     beside = (
         *((turn.instructions,) if turn.instructions else ()),
         *await told_beside(turn.event, turn.history),

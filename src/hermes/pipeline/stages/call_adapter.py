@@ -7,7 +7,7 @@ it cannot. The session's id is on the disk before the adapter goes on.
 
 from collections.abc import Mapping
 from contextlib import aclosing
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 import structlog
@@ -50,12 +50,15 @@ from hermes.ports.people import User
 from hermes.ports.provider import TextDelta, ToolSpec
 from hermes.ports.spend import SpendEntry
 from hermes.ports.steps import KeptSession, Step, StepFacts
+from hermes.ports.tool import Deciders, Question
 from hermes.ports.upward import Progress
 from hermes.routing.plan import Plan
 from hermes.texts.say import say, words
 
 _log = structlog.get_logger(__name__)
 _encode = msgspec.json.Encoder().encode
+# Each is a write to the disk.
+_MOST_SESSIONS = 100
 _OWNER = "owner"
 _FREE = "free"
 _NOT_FOR_YOU = words("This agent works only for people whom its operator has named.")
@@ -177,6 +180,7 @@ class _Call:
         self._adapter = adapter
         self._ordinal: int | None = None
         self._session = ""
+        self._sessions = 0
         self._runtime = turn.agent.settings.runtime
 
     async def run(self) -> Turn | Reply:
@@ -206,7 +210,6 @@ class _Call:
         kept = await ctx.services.store.turns.kept_session(turn.lane)
         self._session = kept.id if kept is not None and self._is_ours(kept) else ""
         agent = turn.agent
-        asks = agent.settings.approvals.by != "admins"
         return AdapterCall(
             id=f"{turn.id}.{ordinal}",
             agent=adapter_agent(agent.key, agent.settings),
@@ -222,14 +225,21 @@ class _Call:
             was_cut_off=was_cut_off(ctx.journal.steps),
             budget_day_usd=agent.settings.budget_day_usd,
             depth=turn.depth,
-            ask=(
-                lambda question: ask_person(
-                    turn, ctx, question, tool=self._runtime, ordinal=ordinal
-                )
-            )
-            if asks
-            else None,
+            ask=lambda question: self._ask(question, ordinal),
         )
+
+    # Any: an answer, JSON values by name.
+    async def _ask(self, question: Question, ordinal: int) -> Mapping[str, Any] | None:
+        """Put a question to whoever may answer it: what is to be allowed is for admins, too."""
+        turn, ctx = self._turn, self._ctx
+        by_admins = turn.agent.settings.approvals.by == "admins"
+        if question.is_yes_or_no:
+            alone = by_admins or not ctx.services.settings.approvals.allow_self
+            deciders: Deciders = "admins" if alone else "approvers"
+            question = msgspec.structs.replace(question, deciders=deciders)
+        elif by_admins:
+            return None
+        return await ask_person(turn, ctx, question, tool=self._runtime, ordinal=ordinal)
 
     def _tools(self) -> tuple[ToolSpec, ...]:
         settings, own = self._ctx.services.settings.turns, self._turn.agent.settings.tool_rounds
@@ -258,6 +268,11 @@ class _Call:
             if len(event.id) > MAX_SESSION:
                 raise AdapterError(
                     f"{self._runtime}: its session id has {len(event.id)} characters"
+                )
+            self._sessions += 1
+            if self._sessions > _MOST_SESSIONS:
+                raise AdapterError(
+                    f"{self._runtime}: its session has changed more than {_MOST_SESSIONS} times"
                 )
             await ctx.journal.keep_session(turn, self._kept(event.id))
             self._session = event.id

@@ -12,8 +12,6 @@ import structlog
 from hermes.calls.answer_checks import is_callers_empty
 from hermes.calls.events import CallEvent, CallFailure, CallStart, FullAnswer, SlotWait
 from hermes.calls.model_caller import CallSpec
-from hermes.calls.sampling import Sampling, with_sampling
-from hermes.config import AgentSettings
 from hermes.errors import (
     AnswerInvalid,
     NoCredits,
@@ -25,8 +23,8 @@ from hermes.errors import (
     TryLater,
     TurnInterrupted,
 )
-from hermes.message.chat import ChatMessage, as_read
-from hermes.message.parts import Part, TextPart, ToolCallPart, text_of, tool_calls_of
+from hermes.message.chat import ChatMessage
+from hermes.message.parts import text_of, tool_calls_of
 from hermes.message.reply import Reply
 from hermes.pipeline.accounts import (
     ModelContext,
@@ -42,11 +40,11 @@ from hermes.pipeline.exchange import (
     has_words,
     is_going_on,
     left_at,
-    rounds_used,
     with_answer,
 )
 from hermes.pipeline.graph_notes import note_call
 from hermes.pipeline.interrupts import TIME_LIMIT
+from hermes.pipeline.model_request import allowed_parts, facts_of, request_of
 from hermes.pipeline.needs import ModelJournal, StoppableContext
 from hermes.pipeline.no_credits import no_credits_reply
 from hermes.pipeline.replies import (
@@ -62,15 +60,12 @@ from hermes.pipeline.replies import (
 from hermes.pipeline.streamed_text import ShownModelServices, StreamedText
 from hermes.pipeline.try_costs import TryCosts
 from hermes.pipeline.turn import Turn
-from hermes.ports.keys import CallerKey
-from hermes.ports.provider import CallEnd, ModelRequest, OutputSchema, TextDelta
+from hermes.ports.provider import CallEnd, ModelRequest, TextDelta
 from hermes.ports.steps import Rest, Step, StepFacts
 from hermes.routing.plan import Candidate
 
 _log = structlog.get_logger(__name__)
 _encode = msgspec.json.Encoder().encode
-# What services are told that the schema of an agent describes.
-_ANSWER = "answer"
 _CUT_JSON = "the answer reached its length limit before it was the whole JSON that its schema wants"
 _Context = StoppableContext[ShownModelServices, ModelJournal]
 
@@ -230,13 +225,13 @@ class _Call:
         turn, end = self._turn, event.end
         if request.schema is not None and end.stop_reason == "length":
             raise AnswerInvalid(_CUT_JSON, answer=text_of(end.parts))
-        message = ChatMessage("assistant", _allowed(end.parts, request))
+        message = ChatMessage("assistant", allowed_parts(end.parts, request))
         if not has_words(message):
             return await self._empty(event)
         await self.shown.finish(message.text)
         assert self._ordinal is not None
         rest = self._rest(end, request)
-        facts = _facts(event, request, message, rest=rest, deployment=self._deployment)
+        facts = facts_of(event, request, message, rest=rest, deployment=self._deployment)
         step = Step(ordinal=self._ordinal, kind="model", state="done", usage=end.usage, facts=facts)
         ended = self._ctx.journal.end(self._ordinal, _encode(message), step=step)
         if end.left_out:
@@ -282,102 +277,10 @@ class _Call:
         return self.costs.of_reply(reply)
 
 
-def _facts(
-    event: FullAnswer,
-    request: ModelRequest,
-    message: ChatMessage,
-    *,
-    rest: Rest,
-    deployment: str,
-) -> StepFacts:
-    """Return what the graph has to know about a call."""
-    end = event.end
-    return StepFacts(
-        model=f"{event.candidate.provider}:{end.model}",
-        deployment=deployment,
-        stop_reason=end.stop_reason,
-        rest=rest,
-        cached_from=event.cached_from,
-        left_out=end.left_out,
-        is_verbatim=end.is_verbatim and message.parts == end.parts,
-        had_tools=bool(request.tools),
-        sampling=event.sampling,
-    )
-
-
-def _allowed(parts: tuple[Part, ...], request: ModelRequest) -> tuple[Part, ...]:
-    """Drop tool calls that a model made up although it was offered no tools."""
-    if request.tools:
-        return parts
-    return tuple(part for part in parts if not isinstance(part, ToolCallPart))
-
-
 async def _request(turn: Turn, ctx: ModelContext) -> ModelRequest:
-    limit = turn.agent.settings.tool_rounds
-    rounds = ctx.services.settings.turns.tool_rounds if limit is None else limit
     key = await key_of(turn, ctx)
-    messages, plain_chars = _read(turn.context())
-    request = ModelRequest(
-        model="",
-        max_output_tokens=_callers_limit(key, turn.agent.settings),
-        messages=messages,
-        system=turn.system,
-        tools=turn.tools if rounds_used(turn) < rounds else (),
-        reasoning=turn.choices.reasoning,
-        schema=_schema(turn.agent.settings),
-        cut_history=True,
-        # What comes before this message is the same with every call of the session.
-        cache_prefix=True,
-        plain_chars=plain_chars,
+    return request_of(
+        turn,
+        tool_rounds=ctx.services.settings.turns.tool_rounds,
+        most_tokens=None if key is None else key.max_output_tokens,
     )
-    return with_sampling(request, _sampling(turn.agent.settings))
-
-
-def _callers_limit(key: CallerKey | None, agent: AgentSettings) -> int | None:
-    """Return the most that the caller's key allows, unless the agent's own limit is lower."""
-    most = None if key is None else key.max_output_tokens
-    own = agent.max_output_tokens
-    return None if most is None or (own is not None and own < most) else most
-
-
-def _schema(agent: AgentSettings) -> OutputSchema | None:
-    """Return the schema that the agent's answers fit, if there is one."""
-    if not agent.response_schema:
-        return None
-    schema = dict(agent.response_schema)
-    return OutputSchema(name=_ANSWER, schema=msgspec.Raw(_encode(schema)), strict=False)
-
-
-def _sampling(agent: AgentSettings) -> Sampling:
-    return Sampling(
-        max_output_tokens=agent.max_output_tokens,
-        temperature=agent.temperature,
-        top_p=agent.top_p,
-        stop=agent.stop,
-        seed=agent.seed,
-        reasoning=agent.reasoning,
-    )
-
-
-def _read(context: tuple[ChatMessage, ...]) -> tuple[tuple[ChatMessage, ...], int | None]:
-    """Return messages as models are given them, and their characters as `_plain_chars` counts."""
-    chars = 0
-    for message in context:
-        parts = message.parts
-        if len(parts) != 1 or type(parts[0]) is not TextPart:
-            messages = tuple(map(as_read, context))
-            return messages, _plain_chars(messages)
-        chars += len(parts[0].text)
-    # Nearly always.
-    return context, chars
-
-
-def _plain_chars(messages: tuple[ChatMessage, ...]) -> int | None:
-    """Return how many characters messages have that are text and nothing else; None for others."""
-    chars = 0
-    for message in messages:
-        for part in message.parts:
-            if type(part) is not TextPart:
-                return None
-            chars += len(part.text)
-    return chars

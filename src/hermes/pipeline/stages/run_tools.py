@@ -13,7 +13,8 @@ import msgspec
 from hermes.config import AgentSettings
 from hermes.errors import ToolError, TurnInterrupted
 from hermes.message.chat import ChatMessage
-from hermes.message.parts import ToolCallPart, ToolResultPart
+from hermes.message.event import MessageEvent
+from hermes.message.parts import Part, ToolCallPart, ToolResultPart
 from hermes.message.reply import Reply
 from hermes.message.session_key import is_direct
 from hermes.pipeline.accounts import HasKeys, may_read_history
@@ -21,7 +22,14 @@ from hermes.pipeline.approval_waits import ApprovalServices, binding, find_decis
 from hermes.pipeline.children import LaneViews, run_child
 from hermes.pipeline.exchange import call_number, pending_call, pending_calls, with_claimed
 from hermes.pipeline.message_notes import joined_parts
-from hermes.pipeline.needs import HasDigest, Lookup, MediaServices, StoppableContext, ToolJournal
+from hermes.pipeline.needs import (
+    HasDigest,
+    KnowsIds,
+    Lookup,
+    MediaServices,
+    StoppableContext,
+    ToolJournal,
+)
 from hermes.pipeline.replies import stopped_reply
 from hermes.pipeline.stages.fetch_media import fetched
 from hermes.pipeline.teams import AgentReach, TaskTurns, TeamServices, TeamStore, TurnTeam
@@ -67,7 +75,9 @@ class ToolStore(HasDigest, HasKeys, TeamStore, Protocol):
     def approvals(self) -> ApprovalAndQuestionRecords: ...
 
 
-class ToolServices(ApprovalServices, QuestionServices, TeamServices, MediaServices, Protocol):
+class ToolServices(
+    ApprovalServices, QuestionServices, TeamServices, MediaServices, KnowsIds, Protocol
+):
     """What `run_tools` uses: tools, and what a tool may do: ask, start subagents, be steered."""
 
     @property
@@ -302,6 +312,10 @@ def _timed(turn: Turn, ms: float) -> Turn:
     return msgspec.structs.replace(turn, tool_ms=turn.tool_ms + ms)
 
 
+async def _joined(event: MessageEvent, turn: Turn, ctx: _Context) -> tuple[Part, ...]:
+    return await joined_parts(event, turn.context(), personal_ids=ctx.services.personal_ids)
+
+
 async def _steer(turn: Turn, ctx: _Context) -> Turn:
     """Let the person's own messages that wait with the policy `steer` join the turn.
 
@@ -312,7 +326,7 @@ async def _steer(turn: Turn, ctx: _Context) -> Turn:
             continue
         joined = ChatMessage(
             "user",
-            await fetched(await joined_parts(waiting.event, turn.context()), turn, ctx.services),
+            await fetched(await _joined(waiting.event, turn, ctx), turn, ctx.services),
         )
         ordinal = await ctx.journal.claim(turn, waiting.id, body=_encode(joined))
         turn = with_claimed(turn, waiting.id, joined, ordinal=ordinal)

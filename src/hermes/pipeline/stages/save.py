@@ -1,6 +1,6 @@
 """Stage: ends a turn in one transaction, then notifies the watchers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
 from typing import Protocol
 
 import msgspec
@@ -15,6 +15,7 @@ from hermes.message.parts import Part, TextPart, files_of
 from hermes.message.reply import STOPPED, Reply
 from hermes.message.rewind import Rewind
 from hermes.message.session_key import base_lane, graph_name, is_background
+from hermes.message.thoughts import thoughts_in
 from hermes.people.credits import charge_for
 from hermes.pipeline.background import mirrors_of, under_task
 from hermes.pipeline.exchange import (
@@ -35,6 +36,7 @@ from hermes.pipeline.needs import (
     HasOutbox,
     HasSettings,
     HasWatch,
+    KnowsIds,
     Sleep,
     StageContext,
     TimelineWriter,
@@ -49,7 +51,7 @@ from hermes.ports.outbox import NewDelivery
 from hermes.ports.spend import SpendEntry
 from hermes.ports.steps import Lease, Step, StepFacts, TimelineEvent
 from hermes.ports.transcripts import Compaction, TranscriptEntry
-from hermes.ports.turns import Commit, CutReason, Interaction, TurnResult
+from hermes.ports.turns import SHOWN_CHARS, Commit, CutReason, Interaction, TurnResult
 from hermes.ports.upward import Progress
 from hermes.routing.plan import Candidate, candidate_named
 from hermes.sessions.compaction_rules import CompactionRules, rules_of
@@ -112,7 +114,7 @@ class HasRooms(Protocol):
     def room_of(self, candidate: Candidate, person_id: str, /) -> int | None: ...
 
 
-class SaveServices(HasSettings, HasClock, HasOutbox, HasWatch, Protocol):
+class SaveServices(HasSettings, HasClock, HasOutbox, HasWatch, KnowsIds, Protocol):
     """What `save` uses: the store, and the observers of the end."""
 
     @property
@@ -190,26 +192,13 @@ def build_commit(turn: Turn, reply: Reply, ctx: _Context) -> Commit:
         platform_usage=turn.platform_usage.plus(reply.platform_usage),
         model=reply.model or turn.model,
     )
-    entries, reply_entry = _entries(turn, reply)
-    result = TurnResult(
-        text=reply.text,
-        usage=turn.usage,
-        tool_calls=turn.tools_run,
-        model=turn.model,
-        reason=reply.reason,
-        code=reply.code,
-        notices=turn.notices,
-        stop_reason=_CUT.get(turn.stop_reason),
-        platform_usage=turn.platform_usage,
-        is_partial=reply.outcome is Outcome.FAILED and reply.earned,
-        files=files_of(reply.parts),
-    )
+    entries, reply_entry = _entries(turn, reply, ctx.services.personal_ids)
     ctx.journal.note("ended", outcome=reply.outcome.value)
     return Commit(
         message_id=turn.id,
         person_id=turn.person_id,
         outcome=reply.outcome,
-        result=result,
+        result=_result(turn, reply),
         at=ctx.services.clock.now(),
         epoch=turn.epoch,
         ended=ctx.journal.take_ended(),
@@ -220,7 +209,7 @@ def build_commit(turn: Turn, reply: Reply, ctx: _Context) -> Commit:
         reply_entry=reply_entry,
         charge=charge_for(turn.hold, delivered=_earned(turn, reply)),
         deliveries=_deliveries(turn, reply, ctx),
-        interaction=_interaction(turn) if base_lane(turn.lane) == turn.lane else None,
+        interaction=_interaction(turn, ctx) if base_lane(turn.lane) == turn.lane else None,
         spent=ctx.journal.take_spent(),
         merged=_merged(turn, reply),
         events=ctx.journal.take_events(),
@@ -234,6 +223,28 @@ def build_commit(turn: Turn, reply: Reply, ctx: _Context) -> Commit:
         compaction=_new_compaction(turn) if entries else None,
         is_resumed=bool(ctx.journal.steps),
     )
+
+
+def _result(turn: Turn, reply: Reply) -> TurnResult:
+    """Return what the caller of the message gets."""
+    return TurnResult(
+        text=reply.text,
+        usage=turn.usage,
+        tool_calls=turn.tools_run,
+        model=turn.model,
+        reason=reply.reason,
+        code=reply.code,
+        notices=turn.notices,
+        stop_reason=_CUT.get(turn.stop_reason),
+        platform_usage=turn.platform_usage,
+        is_partial=reply.outcome is Outcome.FAILED and reply.earned,
+        files=files_of(reply.parts),
+        thoughts=thoughts_in(_exchanged_parts(turn))[:SHOWN_CHARS],
+    )
+
+
+def _exchanged_parts(turn: Turn) -> Iterator[Part]:
+    return (part for entry in turn.exchanged for part in entry.message.parts)
 
 
 def _rewind(turn: Turn, reply: Reply) -> Rewind | None:
@@ -259,9 +270,11 @@ def _links(turn: Turn, ctx: _Context) -> tuple[Link, ...]:
     return note_tool(turn, call.id, stopped).links
 
 
-def _entries(turn: Turn, reply: Reply) -> tuple[tuple[TranscriptEntry, ...], int | None]:
+def _entries(
+    turn: Turn, reply: Reply, personal_ids: Collection[str]
+) -> tuple[tuple[TranscriptEntry, ...], int | None]:
     """Return the transcript's new entries, and which of them is the reply."""
-    opening = _opening(turn, reply)
+    opening = _opening(turn, reply, personal_ids)
     if opening is None:
         return (), None
     entries = (*opening, *_used(turn, reply), *_unanswered(turn))
@@ -277,23 +290,25 @@ def _entries(turn: Turn, reply: Reply) -> tuple[tuple[TranscriptEntry, ...], int
     return entries, None
 
 
-def _opening(turn: Turn, reply: Reply) -> tuple[TranscriptEntry, ...] | None:
+def _opening(
+    turn: Turn, reply: Reply, personal_ids: Collection[str]
+) -> tuple[TranscriptEntry, ...] | None:
     """Return what a turn's entries begin with, or None if it leaves none."""
     if reply.outcome in (Outcome.EXPIRED, Outcome.REFUSED):
         return None
     if turn.retry is None:
-        return None if turn.user is None else (TranscriptEntry(_asked(turn, reply)),)
+        return None if turn.user is None else (TranscriptEntry(_asked(turn, reply, personal_ids)),)
     # Without another answer, the one that is there stands.
     is_better = reply.outcome is Outcome.INTERRUPTED or (reply.earned and is_answered(turn))
     return () if is_better else None
 
 
-def _asked(turn: Turn, reply: Reply) -> ChatMessage:
+def _asked(turn: Turn, reply: Reply, personal_ids: Collection[str]) -> ChatMessage:
     """Return the turn's own message; messages that it did not use get their own turns."""
     assert turn.user is not None
     user = turn.user
     if turn.own is not None and not has_used_joined(turn, reply):
-        user = ChatMessage("user", said_parts(turn.own))
+        user = ChatMessage("user", said_parts(turn.own, personal_ids))
     if reply.outcome is Outcome.FAILED and not has_answer(turn) and not turn.calls:
         # Later prompts need not repeat it; people still find it.
         return ChatMessage("user", (*user.parts, UNANSWERED))
@@ -361,7 +376,7 @@ def _deliveries(turn: Turn, reply: Reply, ctx: _Context) -> tuple[NewDelivery, .
     return (delivery,)
 
 
-def _interaction(turn: Turn) -> Interaction:
+def _interaction(turn: Turn, ctx: _Context) -> Interaction:
     return Interaction(
         agent=turn.agent.key,
         platform=turn.event.source.platform,
@@ -373,6 +388,7 @@ def _interaction(turn: Turn) -> Interaction:
         tool_exec_ms=turn.tool_ms,
         usage=turn.usage,
         platform_usage=turn.platform_usage,
+        took_s=max(0.0, ctx.services.clock.now() - turn.received_at),
     )
 
 

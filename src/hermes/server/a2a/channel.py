@@ -170,6 +170,7 @@ class A2aChannel:
                 request=RpcRequest,
                 report=RpcAnswer,
                 streams=True,
+                is_bearer_only=True,
             ),
             ApiEndpoint(
                 name="a2a.card",

@@ -14,6 +14,7 @@ from hermes.message.ids import MakeId
 
 # The methods that carry a message, in both versions.
 _SENDS: Final = frozenset({"message/send", "message/stream", "SendMessage", "SendStreamingMessage"})
+_GETS_PUSH: Final = "tasks/pushNotificationConfig/get"
 _MOST_PIECES: Final = 10_000
 _DEEPEST: Final = 40
 _MOST_PARTS: Final = 100
@@ -34,16 +35,20 @@ def read_json(raw: bytes) -> Any:
 
 
 def prepare(content: Any, *, make_id: MakeId) -> None:
-    """Check the bounds of a request, and give its message an id if it has none.
+    """Check the bounds of a request, and fill in what it may leave out, such as the id of its message.
 
     Raises `InvalidParamsError`. What is wrong by the protocol is left to the SDK.
     """
     _check_size(content)
-    if not isinstance(content, dict) or content.get("method") not in _SENDS:
+    method = content.get("method") if isinstance(content, dict) else None
+    params = content.get("params") if isinstance(content, dict) else None
+    if not isinstance(method, str) or not isinstance(params, dict):
         return
-    params = content.get("params")
-    message = params.get("message") if isinstance(params, dict) else None
-    if not isinstance(message, dict):
+    if method == _GETS_PUSH and not params.get("pushNotificationConfigId"):
+        # The version 0.3 may leave it out, and the SDK wants it; the first configuration has the task's id.
+        params["pushNotificationConfigId"] = params.get("id")
+    message = params.get("message")
+    if method not in _SENDS or not isinstance(message, dict):
         return
     if not message.get("messageId") and not message.get("message_id"):
         message["messageId"] = make_id("x")

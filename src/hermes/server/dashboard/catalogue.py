@@ -13,7 +13,7 @@ from hermes.control.order import Actor, AnyOrder
 from hermes.control.order_fields import FIELD_HELP, help_key
 from hermes.control.orders import BY_NAME
 from hermes.ports.access import Role
-from hermes.server.dashboard.pages import PAGES, Page
+from hermes.server.dashboard.pages import PAGES, DashboardPage
 
 # The field with the actor of an order; only this machine's command line sends it.
 _BY: Final = "by"
@@ -45,19 +45,19 @@ class OrderRow(msgspec.Struct, frozen=True, kw_only=True):
     fields: tuple[OrderField, ...]
 
 
-class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
+class DashboardCatalogue(msgspec.Struct, frozen=True, kw_only=True):
     """Who looks at the dashboard, and what there is for anyone."""
 
     version: str
     actor: str
     role: Role
-    pages: tuple[Page, ...]
+    pages: tuple[DashboardPage, ...]
     orders: dict[str, OrderRow]
 
 
-def catalogue(actor: Actor) -> Catalogue:
+def catalogue(actor: Actor) -> DashboardCatalogue:
     """Return what the pages need to know, for one who looks at them."""
-    return Catalogue(
+    return DashboardCatalogue(
         version=__version__, actor=actor.name, role=actor.role, pages=PAGES, orders=_orders()
     )
 

@@ -1,7 +1,6 @@
 """The list of the dashboard's pages: one row for each, and nothing else to add for a new one.
 
-The page's browser code is `static/pages/NAME.js`, its title `page.NAME` in `static/strings.js`. The
-orders of a row are those that the page gives; the test of the dashboard compares them with its code.
+The page's browser code is `static/pages/NAME.js`, its title `page.NAME` in `static/strings.js`.
 """
 
 from typing import Final, Literal
@@ -13,7 +12,7 @@ from hermes.ports.access import Role
 Group = Literal["now", "people", "agents", "operation", "access"]
 
 
-class Page(msgspec.Struct, frozen=True):
+class DashboardPage(msgspec.Struct, frozen=True):
     """One page: its name in the address, its group in the menu, and who may open it."""
 
     name: str
@@ -21,7 +20,30 @@ class Page(msgspec.Struct, frozen=True):
     least: Role
 
 
-PAGES: Final[tuple[Page, ...]] = (
-    Page("overview", "now", "viewer"),
-    Page("orders", "access", "viewer"),
+PAGES: Final[tuple[DashboardPage, ...]] = (
+    DashboardPage("overview", "now", "viewer"),
+    DashboardPage("live", "now", "operator"),
+    DashboardPage("messages", "now", "operator"),
+    DashboardPage("message", "now", "viewer"),
+    DashboardPage("replay", "now", "operator"),
+    DashboardPage("sessions", "now", "operator"),
+    DashboardPage("deadletters", "now", "operator"),
+    DashboardPage("approvals", "now", "operator"),
+    DashboardPage("people", "people", "operator"),
+    DashboardPage("agents", "agents", "viewer"),
+    DashboardPage("models", "agents", "viewer"),
+    DashboardPage("costs", "agents", "viewer"),
+    DashboardPage("tools", "agents", "viewer"),
+    DashboardPage("schedules", "agents", "operator"),
+    DashboardPage("channels", "operation", "viewer"),
+    DashboardPage("hooks", "operation", "viewer"),
+    DashboardPage("settings", "operation", "operator"),
+    DashboardPage("logs", "operation", "operator"),
+    DashboardPage("doctor", "operation", "operator"),
+    DashboardPage("backup", "operation", "operator"),
+    DashboardPage("audit", "access", "operator"),
+    DashboardPage("secrets", "access", "operator"),
+    DashboardPage("tokens", "access", "owner"),
+    DashboardPage("keys", "access", "viewer"),
+    DashboardPage("orders", "access", "viewer"),
 )

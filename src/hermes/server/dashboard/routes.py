@@ -5,16 +5,21 @@ which checks the role. Nothing of it is imported, built or read before the first
 """
 
 import asyncio
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from starlette.routing import Route
 
-from hermes.errors import NotFound, Unauthenticated
+from hermes.control.live import TurnAsk
+from hermes.control.orders import TURNS_WATCH
+from hermes.errors import Forbidden, NotFound, Refused, Unauthenticated
 from hermes.http.assets import Asset, file_response, page_response, read_assets
 from hermes.http.json_body import json_response
 from hermes.http.route import Answer, Endpoint, HttpExchange, refuse_url_credentials
+from hermes.http.sse import EventStream
+from hermes.http.turn import Ticket, turn_frames
 from hermes.lazy import lazy
+from hermes.ports.access import allows
 from hermes.ports.gateway_api import GatewayApi
 from hermes.server.control_routes import ControlGate
 
@@ -24,13 +29,16 @@ else:
     catalogue = lazy("hermes.server.dashboard.catalogue:catalogue")
 
 
+_KEEP_ALIVE_S = 15.0
+
+
 @cache
 def _assets() -> dict[str, Asset]:
     return read_assets(__package__)
 
 
 def dashboard_routes(gateway_api: GatewayApi, gate: ControlGate) -> tuple[Route, ...]:
-    """Return the routes; the pages need a browser's session or a token, of any role."""
+    """Return the routes; the pages need a browser's session or a token, of an operator."""
 
     async def page(exchange: HttpExchange) -> Answer:
         refuse_url_credentials(exchange)
@@ -39,6 +47,8 @@ def dashboard_routes(gateway_api: GatewayApi, gate: ControlGate) -> tuple[Route,
             await gateway_api.recognise(exchange.headers)
         except Unauthenticated:
             return page_response(assets["signed_out.html"], 401)
+        except Forbidden:
+            return page_response(assets["not_operator.html"], 403)
         return page_response(assets["index.html"])
 
     async def describe(exchange: HttpExchange) -> Answer:
@@ -51,9 +61,28 @@ def dashboard_routes(gateway_api: GatewayApi, gate: ControlGate) -> tuple[Route,
             raise NotFound(f"The dashboard has no file {name[:80]!r}.")
         return file_response(assets[name], exchange.headers)
 
+    async def watch(exchange: HttpExchange) -> Answer:
+        actor, asked = await gate.enter(exchange), TurnAsk(id=exchange.parameter("id"))
+        await gate.note(actor, TURNS_WATCH, asked)
+        return EventStream(
+            turn_frames(gateway_api, Ticket(id=asked.id, conversation="", duplicate=False)),
+            keep_alive_s=_KEEP_ALIVE_S,
+            may_go_on=partial(_may_still_watch, gateway_api, exchange),
+        )
+
     return (
         Route("/dashboard", Endpoint({"GET": page}, head=True)),
         Route("/dashboard/catalogue.json", Endpoint({"GET": describe}, head=True)),
+        Route("/dashboard/turns/{id}/events", Endpoint({"GET": watch})),
         Route("/dashboard/static/{name:path}", Endpoint({"GET": file}, head=True)),
         Route("/dashboard/{page:path}", Endpoint({"GET": page}, head=True)),
     )
+
+
+async def _may_still_watch(gateway_api: GatewayApi, exchange: HttpExchange) -> bool:
+    """Return whether whoever opened a stream may still see what turns write."""
+    try:
+        caller = await gateway_api.recognise(exchange.headers)
+    except Refused:
+        return False
+    return allows(caller.role, TURNS_WATCH.least)

@@ -86,6 +86,9 @@ class McpEndpoint:
                 "There is no such session: Hermes keeps none. Initialize again, and send no "
                 "Mcp-Session-Id."
             )
+        kind = exchange.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind != "application/json":
+            raise BadRequest(f"The Content-Type is {kind[:80]!r}: expected application/json.")
         body = await exchange.body(limit=self._body_bytes, timeout_s=_BODY_S)
         _check_json(body)
         exchange.scope[CALLER] = caller

@@ -22,7 +22,8 @@ from hermes.errors import HermesError
 from hermes.http.errors import status_of
 from hermes.http.turn import TurnView
 from hermes.message.ids import make_id
-from hermes.server.mcp.tools import McpTools, OfferedTool
+from hermes.server.mcp.progress import Report
+from hermes.server.mcp.tools import McpCall, McpTools, OfferedTool
 from hermes.server.v1.callers import ApiCaller
 
 _INSTRUCTIONS = (
@@ -94,9 +95,9 @@ class McpSessions:
     async def _call_tool(
         self, context: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult:
-        caller = self._caller(context)
+        call = McpCall(caller=self._caller(context), report=_report(context))
         try:
-            done = await self._tools.run(params.name, params.arguments or {}, caller=caller)
+            done = await self._tools.run(params.name, params.arguments or {}, call=call)
         except HermesError as error:
             if status_of(error) is None:
                 return _unexpected(params.name)
@@ -104,6 +105,17 @@ class McpSessions:
         except Exception:  # noqa: BLE001  the boundary of one call
             return _unexpected(params.name)
         return _result(done)
+
+
+def _report(context: Context) -> Report | None:
+    """Return where progress goes; None for a caller that has sent no token for it."""
+    if not context.meta or context.meta.get("progress_token") is None:
+        return None
+
+    async def report(progress: int, text: str) -> None:
+        await context.session.report_progress(progress, message=text)
+
+    return report
 
 
 def _listed(tool: OfferedTool) -> types.Tool:

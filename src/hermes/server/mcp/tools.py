@@ -24,6 +24,7 @@ from hermes.ports.gateway_api import GatewayApi
 from hermes.ports.operations import OpenSession, OpenSessionStore
 from hermes.ports.people import UserStore
 from hermes.ports.search import Search, SearchAsk, Searcher
+from hermes.server.mcp.progress import Report, TurnReports
 from hermes.server.v1.callers import ApiCaller, check_model
 
 _PLATFORM = "v1"
@@ -173,13 +174,20 @@ class McpParts(msgspec.Struct, frozen=True, kw_only=True):
     make_id: MakeId
 
 
+class McpCall(msgspec.Struct, frozen=True, kw_only=True):
+    """Who calls a tool, and where they want to hear how far it is; None if they do not."""
+
+    caller: ApiCaller
+    report: Report | None = None
+
+
 class OfferedTool(msgspec.Struct, frozen=True, kw_only=True):
     """One tool: its arguments, what it does, and what may be said of it in advance."""
 
     name: str
     asks: type[msgspec.Struct]
     # Any: the struct that `asks` names.
-    run: Callable[["McpTools", ApiCaller, Any], Awaitable[msgspec.Struct]]
+    run: Callable[["McpTools", McpCall, Any], Awaitable[msgspec.Struct]]
     reads_history: bool = False
     changes: bool = False
 
@@ -208,8 +216,9 @@ class McpTools:
         """Return the tools that a caller may use."""
         return tuple(tool for tool in TOOLS if not tool.reads_history or _reads_history(caller))
 
-    async def run(self, name: str, arguments: object, *, caller: ApiCaller) -> msgspec.Struct:
+    async def run(self, name: str, arguments: object, *, call: McpCall) -> msgspec.Struct:
         """Run a tool; every failure that a caller may see is a `HermesError`."""
+        caller = call.caller
         tool = next((one for one in TOOLS if one.name == name), None)
         if tool is None:
             raise NotFound(f"There is no tool {name[:80]!r}: tools/list names all.")
@@ -224,31 +233,32 @@ class McpTools:
             asked = msgspec.convert(arguments, tool.asks)
         except (msgspec.ValidationError, RecursionError) as error:
             raise BadRequest(f"The arguments of {name} do not fit: {error}.") from None
-        return await tool.run(self, caller, asked)
+        return await tool.run(self, call, asked)
 
-    async def send(self, caller: ApiCaller, ask: MessageCall) -> TurnView:
+    async def send(self, call: McpCall, ask: MessageCall) -> TurnView:
         """Accept a message for the agent that answers the caller, and wait for its reply."""
+        caller = call.caller
         source = _source(caller, ask.conversation or _DEFAULT_CONVERSATION)
         person_id = await self._person(caller)
         agent = self._parts.roster.for_source(source, person_id=person_id)
         return await self._ask(
-            caller, agent, source=source, text=ask.text, name=ask.id, wait_s=ask.wait_s
+            call, agent, source=source, text=ask.text, name=ask.id, wait_s=ask.wait_s
         )
 
-    async def run_agent(self, caller: ApiCaller, ask: RunAgent) -> TurnView:
+    async def run_agent(self, call: McpCall, ask: RunAgent) -> TurnView:
         """Accept a task for an agent, and wait for its reply."""
         agent = await self._parts.roster.get(ask.agent)
         name = ask.id or self._parts.make_id("x")
-        source = _source(caller, ask.conversation, apart=name)
+        source = _source(call.caller, ask.conversation, apart=name)
         return await self._ask(
-            caller, agent, source=source, text=ask.task, name=name, wait_s=ask.wait_s
+            call, agent, source=source, text=ask.task, name=name, wait_s=ask.wait_s
         )
 
-    async def get(self, caller: ApiCaller, ask: GetMessage) -> TurnView:
+    async def get(self, call: McpCall, ask: GetMessage) -> TurnView:
         """Return a message of the caller; those of others do not exist for them."""
         status = await self._parts.gateway_api.message(ask.id)
         event = None if status is None else status.record.event
-        if status is None or event is None or _is_foreign(event.source, caller):
+        if status is None or event is None or _is_foreign(event.source, call.caller):
             raise NotFound(
                 f"No message {ask.id[:80]!r} was sent with a key of this user, or it is older than "
                 "the days that messages are kept."
@@ -256,28 +266,28 @@ class McpTools:
         if status.result is not None or not ask.wait_s:
             return status_view(status)
         ticket = Ticket(id=status.record.id, conversation=event.source.chat_id, duplicate=False)
-        return await self._wait(ticket, ask.wait_s)
+        return await self._wait(ticket, ask.wait_s, report=call.report)
 
-    async def agents(self, caller: ApiCaller, _ask: ListAgents) -> OfferedAgents:
+    async def agents(self, call: McpCall, _ask: ListAgents) -> OfferedAgents:
         """Return the agents that the caller may run."""
         answering = await self._parts.roster.answering(limit=_MOST_AGENTS)
         return OfferedAgents(
             agents=tuple(
                 OfferedAgent(name=agent.name, title=agent.settings.name)
                 for agent in answering
-                if caller.may_use(f"agent:{agent.name}")
+                if call.caller.may_use(f"agent:{agent.name}")
             )
         )
 
-    async def find(self, caller: ApiCaller, ask: SearchMessages) -> FoundLines:
+    async def find(self, call: McpCall, ask: SearchMessages) -> FoundLines:
         """Return what the caller's person may find in a direct chat of their own."""
-        search, person_id = self._parts.search, await self._person(caller)
+        search, person_id = self._parts.search, await self._person(call.caller)
         if search is None:
             raise BadRequest("Search is switched off here: search.enabled in config.yaml is false.")
         if person_id is None:
             return FoundLines(found=(), is_complete=True)
         chat = SessionKey(
-            agent="", platform=_PLATFORM, chat_type="dm", chat_id=_chat(caller, "c", "")
+            agent="", platform=_PLATFORM, chat_type="dm", chat_id=_chat(call.caller, "c", "")
         )
         result = await search.find(
             SearchAsk(
@@ -303,9 +313,9 @@ class McpTools:
         )
         return FoundLines(found=tuple(lines), is_complete=result.is_complete and not result.unread)
 
-    async def list_sessions(self, caller: ApiCaller, ask: ListSessions) -> PersonSessions:
+    async def list_sessions(self, call: McpCall, ask: ListSessions) -> PersonSessions:
         """Return the sessions of the caller's person."""
-        person_id = await self._person(caller)
+        person_id = await self._person(call.caller)
         if person_id is None:
             return PersonSessions(sessions=())
         found = await self._parts.sessions.of_person(person_id, limit=ask.limit)
@@ -323,7 +333,7 @@ class McpTools:
 
     async def _ask(
         self,
-        caller: ApiCaller,
+        call: McpCall,
         agent: Agent,
         *,
         source: Source,
@@ -331,6 +341,7 @@ class McpTools:
         name: str,
         wait_s: float,
     ) -> TurnView:
+        caller = call.caller
         check_model(caller, f"agent:{agent.name}", f"agent:{agent.key}")
         if not text.strip():
             raise BadRequest("There is nothing to say: the text contains only white space.")
@@ -351,12 +362,14 @@ class McpTools:
             duplicate=accepted.duplicate,
             is_new=accepted.is_new,
         )
-        return await self._wait(ticket, wait_s)
+        return await self._wait(ticket, wait_s, report=call.report)
 
-    async def _wait(self, ticket: Ticket, wait_s: float) -> TurnView:
+    async def _wait(self, ticket: Ticket, wait_s: float, *, report: Report | None) -> TurnView:
         api = self._parts.gateway_api
         if wait_s:
-            progress = await last_progress(api, ticket, wait_s=wait_s)
+            reports = TurnReports(ticket.id, report, clock=self._parts.clock)
+            async with reports.during(api):
+                progress = await last_progress(api, ticket, wait_s=wait_s)
             if progress is not None:
                 return await ended_view(api, ticket, progress=progress)
         status = await api.message(ticket.id)

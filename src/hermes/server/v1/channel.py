@@ -34,6 +34,7 @@ from hermes.server.v1.record import Record
 from hermes.server.v1.serve import AUTO, V1Parts, allowed_plan, handler_of, new_record, stopping
 
 if TYPE_CHECKING:
+    from hermes.server.mcp.endpoints import mcp_endpoints
     from hermes.server.v1.chat import ChatDialect
     from hermes.server.v1.completions import CompletionsDialect
     from hermes.server.v1.endpoints import v1_endpoints
@@ -49,6 +50,7 @@ else:
     ResponsesDialect = lazy("hermes.server.v1.responses:ResponsesDialect")
     ResponsesById = lazy("hermes.server.v1.responses_by_id:ResponsesById")
     StoredResponses = lazy("hermes.server.v1.stored_responses:StoredResponses")
+    mcp_endpoints = lazy("hermes.server.mcp.endpoints:mcp_endpoints")
     v1_endpoints = lazy("hermes.server.v1.endpoints:v1_endpoints")
 
 _BODY_S = 60.0
@@ -95,7 +97,7 @@ class V1Channel:
 
     def endpoints(self) -> Sequence[ApiEndpoint]:
         """Return the endpoints, for OpenAPI; only then are their shapes imported."""
-        return v1_endpoints()
+        return (*v1_endpoints(), *(() if self._make_mcp is None else mcp_endpoints()))
 
 
 def _model_routes(parts: V1Parts) -> Sequence[Route]:

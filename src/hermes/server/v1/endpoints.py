@@ -38,6 +38,7 @@ def _endpoint(
         request=request,
         report=_Json,
         streams=streams,
+        is_bearer_only=True,
         query=query or {},
     )
 

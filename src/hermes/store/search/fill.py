@@ -11,9 +11,10 @@ import msgspec
 import structlog
 
 from hermes.errors import HermesError
+from hermes.message.session_key import names_nobody, root_lane
 from hermes.store.search.file import SQL, UnusableIndex
 from hermes.store.search.graph_reader import Addition, BranchState, Graphs, IndexMessage, additions
-from hermes.store.search.index_writer import IndexWriter
+from hermes.store.search.index_writer import IndexWriter, parts_of
 from hermes.store.search.notes import Note
 from hermes.store.sqlite.connection import Database
 
@@ -89,10 +90,13 @@ class Filler:
         while gone and self.take_out_graphs(gone):
             pass
         positions = {place: at for place, at in positions.items() if place[0] not in gone}
-        for graph, name in there.items():
-            if names.get(graph, name) != name:
+        other = {graph: name for graph, name in there.items() if names.get(graph, name) != name}
+        for graph, name in other.items():
+            if not names_nobody(name):
                 raise UnusableIndex(f"the database has no graph {graph} of the name it has here")
         with self._db:
+            for graph, name in other.items():
+                self._pen.rename(graph, names[graph], name)
             for branch in branches:
                 known = positions.pop((branch.graph, branch.branch), None)
                 if known != (branch.version, branch.root):
@@ -185,6 +189,16 @@ class Filler:
         self._gone = erased
         return False
 
+    def _rename_graphs(self, person: int) -> None:
+        """Take over the names that the conversations of an erased person have now."""
+        for graph, before in self._db.rows(SQL["graphs_of_person"], (person,)):
+            after = self._graphs.name(graph)
+            if after is None or after == before or not names_nobody(after):
+                continue
+            old, new = (root_lane(parts_of(name)[0]) for name in (before, after))
+            for one, name in self._db.rows(SQL["graphs_below"], (old,)):
+                self._pen.rename(one, name, new + name.removeprefix(old))
+
     def take_out_graphs(self, graphs: Set[int]) -> bool:
         """Remove messages of deleted graphs; return True while there are more."""
         self._grown.difference_update(graphs)
@@ -208,6 +222,7 @@ class Filler:
             return False
         try:
             with self._db:
+                self._rename_graphs(int(row[0]))
                 has_more = self._pen.take_out_person(int(row[0]), limit=_MESSAGES_OUT_AT_ONCE)
         # Boundary of a step, as above.
         except BaseException:

@@ -20,3 +20,7 @@ SELECT id FROM people WHERE erased_at IS NOT NULL;
 -- name: is_temporary
 -- Whether a session leaves nothing to others.
 SELECT 1 FROM lanes WHERE key = ?1 AND temporary <> 0;
+
+-- name: name
+-- What a graph is called.
+SELECT name FROM graphs WHERE id = ?1;

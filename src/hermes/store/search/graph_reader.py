@@ -93,6 +93,11 @@ class Graphs:
         """Return the branches of one graph."""
         return [_branch(row) for row in self._db.rows(_SQL["refs_of"], (graph,))]
 
+    def name(self, graph: int) -> str | None:
+        """Return what a graph is called now; None if there is none."""
+        row = self._db.row(_SQL["name"], (graph,))
+        return None if row is None else str(row[0])
+
     def moves(self, branch: BranchState, after: int) -> list[Move]:
         """Return the versions of a branch up to its head, beginning with `after`."""
         storage = SqlGraphStorage(self._db, branch.name, sealer=self._sealer, number=branch.graph)

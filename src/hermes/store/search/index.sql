@@ -150,3 +150,20 @@ DELETE FROM members WHERE graph IN (SELECT value FROM json_each(?1));
 -- name: drop_graphs
 -- Forget some graphs.
 DELETE FROM graphs WHERE graph IN (SELECT value FROM json_each(?1));
+
+-- name: graphs_of_person
+-- The graphs in which a person said something.
+SELECT graph, name FROM members CROSS JOIN graphs USING (graph) WHERE person = ?1;
+
+-- name: graphs_below
+-- The graphs of a session and of what it started.
+SELECT graph, name FROM graphs
+WHERE (name > ?1 || '#' AND name < ?1 || '$') OR (name > ?1 || '/' AND name < ?1 || '0');
+
+-- name: name_graph
+-- A graph has another name.
+UPDATE graphs SET name = ?2 WHERE graph = ?1;
+
+-- name: name_chat
+-- The session of a graph has another name.
+UPDATE OR IGNORE names SET name = ?2 WHERE kind = 1 AND name = ?1;

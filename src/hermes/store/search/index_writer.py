@@ -126,6 +126,12 @@ class IndexWriter:
         self.forget()
         return count >= limit
 
+    def rename(self, graph: int, before: str, after: str) -> None:
+        """Take over the other name of a graph, whose person was erased, and that of its session."""
+        self._db.execute(SQL["name_graph"], (graph, after))
+        self._db.execute(SQL["name_chat"], (parts_of(before)[0], parts_of(after)[0]))
+        self.forget()
+
     def take_out_graphs(self, graphs: Set[int], *, limit: int) -> bool:
         """Remove messages of graphs and their numbers; return True while there are more."""
         db, listed = self._db, json.dumps(sorted(graphs))

@@ -8,6 +8,7 @@ from hermes.message.outcome import DeliveryState
 from hermes.ports.outbox import NewDelivery
 from hermes.ports.steps import Lease
 from hermes.ports.turns import Commit, DeliveryStop, Interaction
+from hermes.store.sql.activity import count_turn
 from hermes.store.sql.engine import Engine, encode
 from hermes.store.sql.jobs import put_job
 from hermes.store.sql.offers import write_offer
@@ -115,6 +116,7 @@ class CommitUnit:
             put_job(tx, job)
         if commit.interaction is not None:
             self._write_interaction(tx, commit.interaction)
+            count_turn(tx, commit, commit.interaction)
         self._engine.add_events(tx, commit.message_id, commit.events)
         if commit.reset_lane is not None:
             begun = (commit.reset_lane, commit.end_reason, commit.at)

@@ -57,10 +57,11 @@ def call_views(
     commit: Commit, blobs: Sequence[Blob], *, first: int, names: GraphNames
 ) -> tuple[CallView, ...]:
     """Return the calls of a commit, whose entries are `blobs` from index `first` on."""
-    return tuple(_call_view(call, blobs, first=first, names=names) for call in commit.calls)
+    return tuple(call_view(call, blobs, first=first, names=names) for call in commit.calls)
 
 
-def _call_view(call: NewCall, blobs: Sequence[Blob], *, first: int, names: GraphNames) -> CallView:
+def call_view(call: NewCall, blobs: Sequence[Blob], *, first: int, names: GraphNames) -> CallView:
+    """Return a call of a turn whose entries are `blobs` from index `first` on."""
     metadata = dict(call.metadata)
     if call.cached_from is not None:
         metadata["cached_from"] = call.cached_from

@@ -52,6 +52,22 @@ class GraphRows:
                     raise self._damaged(kind, beside, f"it cannot be read ({problem})") from problem
         raise self._damaged(kind, beside, "it was changed on disk")
 
+    def moved(
+        self,
+        kind: str,
+        beside: Beside,
+        kept: bytes,
+        *,
+        to: "GraphRows",
+        change: Callable[[bytes], bytes],
+    ) -> bytes | None:
+        """Return what was packed as a row of another graph, changed; None unless it is as it was written."""
+        data = kept[_DIGEST:]
+        if self._digest(kind, beside, data) != kept[:_DIGEST]:
+            return None
+        new = change(data)
+        return to._digest(kind, beside, new) + new
+
     def _digest(self, kind: str, beside: Beside, data: bytes) -> bytes:
         return self._sealer.digest(_DOMAIN + _encode((kind, self._name, beside)) + data)
 

@@ -19,6 +19,7 @@ from hermes.store.sql.tx import Row, Rows
 
 _SQL = load("graph")
 _PEOPLE = load("people")
+_REPLAYS = load("replays")
 _encode_json = msgspec.json.Encoder().encode
 _AT_ONCE = 1_000
 _BACK_AT_ONCE = 32
@@ -188,6 +189,11 @@ class SqlGraphStorage:
         rows = self._connection.rows(_SQL["calls"], (self.number,))
         # Calls of one branch are in order; a stable sort keeps those of the same instant so.
         return sorted(map(self._read_call, rows), key=lambda call: call.at or 0.0)
+
+    def calls_of_message(self, branch: str, message_id: str) -> Iterator[Call]:
+        """Iterate over the calls that the turn of a message made on a branch, in their order."""
+        where = (self.number, branch, message_id)
+        return map(self._read_call, self._connection.rows(_REPLAYS["calls_of_message"], where))
 
     def links(self, graph: str) -> Sequence[Link]:
         """Return the links from a graph to others."""

@@ -22,10 +22,12 @@ from hermes.ports.steps import TimelineEvent
 from hermes.ports.turns import LaneView, MessageRecord, TurnResult
 from hermes.store.sql.engine import Engine, decode_event, encode, read_choices
 from hermes.store.sql.group_context import count_bots, keep_overheard, take_missed
+from hermes.store.sql.hidden_ids import hidden_external
 from hermes.store.sql.newcomers import find_or_add_person
 from hermes.store.sql.offers import use_offer
 from hermes.store.sql.places import event_place, result_place
 from hermes.store.sql.queries import load
+from hermes.store.sql.seal import Sealer
 from hermes.store.sql.tx import Tx
 
 _SQL = load("inbox")
@@ -96,7 +98,8 @@ class SqlInbox:
         reads = self._engine.reads
         if event.content_key and await reads.row(_SQL["find_content"], *way, event.content_key):
             return True
-        return await reads.row(_SQL["find_external"], *way, event.external_id) is not None
+        hidden = hidden_external(self._engine.sealer, event.external_id)
+        return await reads.row(_SQL["find_external"], *way, event.external_id, hidden) is not None
 
     async def keep(self, tx: Tx, message: NewMessage) -> WrittenMessage:
         """Write a message inside the current transaction; call `count` once it is on disk."""
@@ -113,7 +116,7 @@ class SqlInbox:
             key=event.key,
         )
         name = (event.account, source.platform, event.route, event.external_id)
-        again = await _accepted_before(tx, event, digest)
+        again = await _accepted_before(tx, event, digest, sealer=self._engine.sealer)
         if again is not None:
             return WrittenMessage(again)
         await use_offer(tx, message.press, message_id=message.id, at=message.received_at)
@@ -365,7 +368,9 @@ def _view(
     )
 
 
-async def _accepted_before(tx: Tx, event: MessageEvent, digest: bytes) -> AcceptResult | None:
+async def _accepted_before(
+    tx: Tx, event: MessageEvent, digest: bytes, *, sealer: Sealer
+) -> AcceptResult | None:
     """Return the answer to a message that was accepted before; None for a new one.
 
     Signed content is the same message under any id and with any header that is not signed.
@@ -375,7 +380,8 @@ async def _accepted_before(tx: Tx, event: MessageEvent, digest: bytes) -> Accept
         same = await tx.row(_SQL["find_content"], *way, event.content_key)
         if same is not None:
             return AcceptResult(message_id=same[0], duplicate=True, state=MessageState(same[1]))
-    known = await tx.row(_SQL["find_external"], *way, event.external_id)
+    hidden = hidden_external(sealer, event.external_id)
+    known = await tx.row(_SQL["find_external"], *way, event.external_id, hidden)
     return None if known is None else _answer_again(known, digest, external_id=event.external_id)
 
 

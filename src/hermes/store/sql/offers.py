@@ -1,19 +1,29 @@
 """The answers that are shown as buttons, and what is to change of messages that are posted."""
 
+from collections.abc import Sequence
+
 import msgspec
 
 from hermes.errors import GuardFailed
 from hermes.message.chat import ChatMessage
+from hermes.message.event import MessageEvent
+from hermes.message.ids import MakeId
 from hermes.message.offer import NewOffer, Press
 from hermes.message.parts import choices_of, text_of
 from hermes.ports.channel import Target
-from hermes.ports.offers import Offer, OfferEnd, PostChange, PostedDelivery
+from hermes.ports.offers import KeptReaction, Offer, OfferEnd, PostChange, PostedDelivery
+from hermes.ports.outbox import is_repeat
 from hermes.store.sql.delivery_story import DeliveryStories
-from hermes.store.sql.engine import Engine, encode
+from hermes.store.sql.engine import Engine, decode_event, encode
+from hermes.store.sql.newcomers import find_or_add_person
+from hermes.store.sql.places import event_place
 from hermes.store.sql.queries import load
 from hermes.store.sql.tx import Row, Tx
 
 _SQL = load("offers")
+_UPKEEP = load("upkeep")
+# No store ever holds so many: a platform's inbox is bounded before.
+_MOST_EARLY = 100_000
 _decode_says = msgspec.json.Decoder(tuple[str, ...]).decode
 _decode_chat = msgspec.json.Decoder(ChatMessage).decode
 _decode_target = msgspec.json.Decoder(Target).decode
@@ -46,11 +56,25 @@ async def use_offer(tx: Tx, press: Press | None, *, message_id: str, at: float) 
         raise GuardFailed(f"the offer {press.offer} was used before, or is too old")
 
 
+async def forget_reactions(tx: Tx, person_id: str) -> None:
+    """Delete the reactions of an erased person that wait for their message, inside a transaction."""
+    for (name,) in await tx.rows(_SQL["early_of"], person_id):
+        await _drop_early(tx, name)
+
+
+async def _drop_early(tx: Tx, name: str) -> None:
+    row = await tx.row(_SQL["early_body"], name)
+    tx.put(_SQL["drop_early"], name)
+    if row is not None:
+        tx.put(_UPKEEP["drop_body"], row[0])
+
+
 class SqlOffers:
     """Implements `ports.offers.OfferStore`."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, *, make_id: MakeId) -> None:
         self._engine = engine
+        self._make_id = make_id
         self._stories = DeliveryStories(engine)
 
     async def posted(
@@ -59,6 +83,56 @@ class SqlOffers:
         """Return what a posted message belongs to, by the platform's id of it."""
         row = await self._engine.reads.row(_SQL["posted"], platform, chat_id, platform_message_id)
         return None if row is None else PostedDelivery(*row)
+
+    async def keep_reaction(
+        self, event: MessageEvent, platform_message_id: str, *, at: float, most: int
+    ) -> KeptReaction:
+        """Store a reaction to a message that is not known to be posted, if one may be in its chat."""
+        source, sealer = event.source, self._engine.sealer
+        way = (event.account, source.platform, event.route, event.external_id)
+        name = sealer.digest("\0".join(way).encode("utf-8", "replace")).hex()
+        where = (source.platform, source.chat_id)
+
+        async def unit(tx: Tx) -> KeptReaction:
+            if await tx.row(_SQL["posted"], *where, platform_message_id) is not None:
+                return "posted"
+            if await tx.row(_SQL["knows_early"], name) is not None:
+                return "kept"
+            if await tx.row(_SQL["is_in_doubt"], *where) is None:
+                return "unknown"
+            who = (source.platform, source.user_id)
+            person_id = await find_or_add_person(
+                tx, *who, sealer=sealer, make_id=self._make_id, at=at
+            )
+            body = await sealer.put(tx, person_id, encode(event), place=event_place(name))
+            tx.put(_SQL["keep_early"], name, *where, platform_message_id, person_id, body, at)
+            for (old,) in await tx.rows(_SQL["old_early"], 0.0, most):
+                await _drop_early(tx, old)
+            return "kept"
+
+        return await self._engine.writer.run("keep_reaction", unit)
+
+    async def early_reactions(self, *, limit: int) -> tuple[tuple[str, MessageEvent | None], ...]:
+        """Return reactions of which the message is known now, with their names; None for erased ones."""
+        reads, sealer = self._engine.reads, self._engine.sealer
+        found: list[tuple[str, MessageEvent | None]] = []
+        for name, person_id, body in await reads.rows(_SQL["early"], limit):
+            content = await sealer.get(reads, body, owner=person_id, place=event_place(name))
+            found.append((name, None if content is None else decode_event(content)))
+        return tuple(found)
+
+    async def drop_reactions(self, names: Sequence[str], *, before: float) -> None:
+        """Forget reactions that were handed on, and those that came before then."""
+        reads = self._engine.reads
+        if not names and not await reads.rows(_SQL["old_early"], before, _MOST_EARLY):
+            return
+
+        async def unit(tx: Tx) -> None:
+            old = await tx.rows(_SQL["old_early"], before, _MOST_EARLY)
+            for name in (*names, *(row[0] for row in old)):
+                await _drop_early(tx, name)
+
+        await self._engine.writer.run("drop_reactions", unit)
 
     async def get(self, offer_id: str) -> Offer | None:
         """Return one offer."""
@@ -110,7 +184,7 @@ class SqlOffers:
             text=text_of(parts),
             ended="chosen" if is_answered else _ENDS.get(state, "expired"),
             chosen=labels[chosen] if is_known else "",
-            is_repeat=any(note.then == "repeated" for note in told),
+            is_repeat=is_repeat(told),
         )
 
     async def changed(self, change: PostChange) -> None:

@@ -1,5 +1,6 @@
 """What operators see and change outside turns: sessions, paused platforms, models, dead letters."""
 
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -142,8 +143,12 @@ class SqlOpenSessions:
 
     async def page(self, *, platform: str, limit: int) -> tuple[OpenSession, ...]:
         """Return sessions, most recently used first."""
-        rows = await self._engine.reads.rows(_SQL["sessions"], platform, limit)
-        return tuple(map(_session, rows))
+        reads = self._engine.reads
+        every = [(platform,)] if platform else await reads.rows(_SQL["session_platforms"])
+        # Each is in the order of its index: nothing has to be sorted but what is shown.
+        found = [await reads.rows(_SQL["sessions"], name, limit) for (name,) in every]
+        newest = sorted(map(_session, chain(*found)), key=lambda one: -one.used_at)
+        return tuple(newest[:limit])
 
     async def of_person(self, person_id: str, *, limit: int) -> tuple[OpenSession, ...]:
         """Return the sessions of a person, most recently used first."""

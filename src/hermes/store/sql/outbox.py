@@ -307,6 +307,11 @@ class SqlOutbox:
     async def _count_waiting(self, platform: str | None) -> int:
         return int(await self._engine.reads.one(_SQL["count_waiting"], platform))
 
+    async def message_of(self, delivery_id: str) -> str | None:
+        """Return the message that a delivery answers, or its own id if it answers none."""
+        row = await self._engine.reads.row(_SQL["message_of"], delivery_id)
+        return None if row is None else str(row[0])
+
     async def of_message(self, message_id: str) -> tuple[DeliveryRecord, ...]:
         """Return the deliveries of a message."""
         rows = await self._engine.reads.rows(_SQL["of_message"], message_id)

@@ -77,6 +77,11 @@ def push_place(task_id: str, push_id: str) -> Place:
     return ("push", task_id, push_id)
 
 
+def replay_place(replay_id: str) -> Place:
+    """Return the place of the report of a replay."""
+    return ("replay", replay_id)
+
+
 def agent_place(agent_id: str, version: int) -> Place:
     """Return the place of a version of an agent."""
     return ("agent", agent_id, version)

@@ -41,6 +41,7 @@ _OF_A_GRAPH = (
     "drop_links",
     "drop_feedback",
     "drop_blobs",
+    "drop_replays",
     "drop_graph",
 )
 _log = structlog.get_logger(__name__)

@@ -110,6 +110,13 @@ class Sealer:
         self._drops = 0
         self._bodies = Numbers()
 
+    def apart(self) -> "Sealer":
+        """Return one with the same keys and nothing cached, for a thread of its own that only reads."""
+        other = Sealer.__new__(Sealer)
+        other._wrap, other._digest_key = self._wrap, self._digest_key
+        other._ciphers, other._drops, other._bodies = OrderedDict(), 0, Numbers()
+        return other
+
     def use_keys(self, key_file: bytes) -> None:
         """Use another key file; it must also contain the old keys until a rewrap."""
         self._wrap = _opener(key_file)

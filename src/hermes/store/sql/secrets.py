@@ -37,9 +37,7 @@ class SqlSecrets:
         self, name: str, value: str, *, agent: str, at: float, by: str, most: int
     ) -> StoredSecret:
         """Set a secret, in place of the one before."""
-        kept = StoredSecret(
-            name=name, agent=agent, hash=self._hash(agent, name, value), set_at=at, set_by=by
-        )
+        kept = self._row(name, value, agent=agent, at=at, by=by)
 
         async def unit(tx: Tx) -> StoredSecret:
             if await tx.one(_SQL["others"], agent, name) >= most:
@@ -47,12 +45,38 @@ class SqlSecrets:
                     f"There are {most:,} secrets already: delete some that nothing uses any more "
                     "(hermes secrets delete)."
                 )
-            sealed = await self._sealed(tx, agent, name, value=value)
-            tx.put(_SQL["put"], agent, name, sealed, kept.hash, at, by)
-            self._engine.feed.put(tx, "secrets", agent)
+            await self._put(tx, kept, value)
             return kept
 
         return await self._engine.writer.run("put_secret", unit, after=self._telling(agent))
+
+    async def replace(
+        self, name: str, value: str, *, before: str, agent: str, at: float, by: str
+    ) -> bool:
+        """Set a secret whose value is `before`; False, and nothing is set, if it is not."""
+        kept, place = self._row(name, value, agent=agent, at=at, by=by), secret_place(agent, name)
+
+        async def unit(tx: Tx) -> bool:
+            row = await tx.locked(_SQL["sealed"], agent, name)
+            if row is None:
+                return False
+            found = await self._engine.sealer.open(tx, _owner(agent), row[0], place=place)
+            if found != before.encode():
+                return False
+            await self._put(tx, kept, value)
+            return True
+
+        return await self._engine.writer.run("replace_secret", unit, after=self._telling(agent))
+
+    async def _put(self, tx: Tx, kept: StoredSecret, value: str) -> None:
+        sealed = await self._sealed(tx, kept.agent, kept.name, value=value)
+        tx.put(_SQL["put"], kept.agent, kept.name, sealed, kept.hash, kept.set_at, kept.set_by)
+        self._engine.feed.put(tx, "secrets", kept.agent)
+
+    def _row(self, name: str, value: str, *, agent: str, at: float, by: str) -> StoredSecret:
+        return StoredSecret(
+            name=name, agent=agent, hash=self._hash(agent, name, value), set_at=at, set_by=by
+        )
 
     async def drop(self, name: str, *, agent: str) -> bool:
         """Delete a secret; False if there is none."""

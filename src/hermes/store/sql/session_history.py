@@ -13,13 +13,11 @@ from hermes.graph.rewind import ChangeAuthor, go_to, keep_state, marks_from, rep
 from hermes.graph.sequence import Sequence
 from hermes.graph.storage import Batch
 from hermes.message.chat import ChatMessage
-from hermes.ports.compaction import COMPACTED
 from hermes.ports.session_history import PastExchange
 from hermes.ports.turns import Commit
 from hermes.store.sql.graph_storage import SqlGraphStorage
 
 MAIN = "main"
-_OWN = frozenset({MAIN, COMPACTED})
 Open = Callable[[list[bytes]], list[ChatMessage | None]]
 
 
@@ -58,13 +56,13 @@ class SessionHistory:
     def states(self) -> dict[str, int]:
         """Return the saved states with their lengths."""
         branches = self._storage.branches(self._tip.graph)
-        return {name: ref.length for name, ref in branches.items() if name not in _OWN}
+        return {name: ref.length for name, ref in branches.items() if is_state(name)}
 
     def is_kept(self) -> bool:
         """Return whether the current state is saved under a name, or is empty."""
         root = self._tip.sequence.root
         branches = self._storage.branches(self._tip.graph)
-        kept = (ref.root == root for name, ref in branches.items() if name not in _OWN)
+        kept = (ref.root == root for name, ref in branches.items() if is_state(name))
         return not len(self._tip) or any(kept)
 
     def kept(self, commit: Commit, name: str) -> Batch:
@@ -114,6 +112,11 @@ class SessionHistory:
 
     def _marks(self, start: int) -> bytes:
         return marks_from(start, self._tip, log=self._log, calls=self._calls(self._tip.version))
+
+
+def is_state(branch: str) -> bool:
+    """Return whether a branch is a state that a person saved: those of Hermes have a colon."""
+    return branch != MAIN and ":" not in branch
 
 
 def _who(commit: Commit) -> ChangeAuthor:

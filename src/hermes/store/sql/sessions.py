@@ -1,11 +1,15 @@
-"""Ends sessions outside a turn: the lane continues with a new conversation."""
+"""Ends sessions outside a turn, so that the lane continues with a new conversation; takes back its end."""
 
+from hermes.message.outcome import Outcome
 from hermes.message.reply import Usage
+from hermes.message.rewind import Rewind
 from hermes.message.session_key import graph_name
 from hermes.ports.memory import EXTRACT
-from hermes.ports.sessions import EndReason, SessionUsage, UnusedSession
+from hermes.ports.sessions import EndReason, SessionUndo, SessionUsage, UnusedSession
+from hermes.ports.turns import Commit, TurnResult
 from hermes.store.sql.engine import Engine
 from hermes.store.sql.queries import load
+from hermes.store.sql.transcripts import GraphWrite, SqlTranscripts
 from hermes.store.sql.tx import Tx
 
 _SQL = load("sessions")
@@ -14,8 +18,9 @@ _SQL = load("sessions")
 class SqlSessions:
     """Implements `ports.sessions.SessionStore`."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, *, transcripts: SqlTranscripts) -> None:
         self._engine = engine
+        self._transcripts = transcripts
         # The table never grows while a gateway runs: in most homes it is empty.
         self._has_old: bool | None = None
 
@@ -52,6 +57,31 @@ class SqlSessions:
             self._engine.fresh.clear()
 
         return await self._engine.writer.run("end_session", unit, after=after)
+
+    async def undo(self, undo: SessionUndo) -> bool:
+        """Take messages out of a session outside a turn."""
+        change = Commit(
+            message_id="sessions.undo",
+            person_id=undo.actor,
+            outcome=Outcome.ANSWERED,
+            result=TurnResult(text=""),
+            at=undo.at,
+            epoch=undo.epoch,
+            rewind=Rewind(cut=undo.cut),
+        )
+
+        async def unit(tx: Tx) -> GraphWrite | None:
+            row = await tx.row(_SQL["undo"], undo.lane, undo.epoch, undo.head)
+            if row is None:
+                return None
+            return await self._transcripts.rewind(tx, undo.lane, change, head=int(row[0]))
+
+        def after(written: GraphWrite | None) -> None:
+            if written is not None:
+                self._transcripts.extend(undo.lane, change, written)
+            self._engine.fresh.clear()
+
+        return await self._engine.writer.run("undo", unit, after=after) is not None
 
     async def usage(self, lane: str) -> SessionUsage:
         """Return what the session of a lane has used since it began."""

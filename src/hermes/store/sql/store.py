@@ -11,6 +11,8 @@ from hermes.ports.inbox import RefusedMessage
 from hermes.ports.steps import TimelineEvent
 from hermes.ports.timeline import Timeline
 from hermes.ports.turns import MessageRecord
+from hermes.store.sql.access import SqlAccess
+from hermes.store.sql.activity import SqlActivity
 from hermes.store.sql.agents import SqlAgents
 from hermes.store.sql.answers import SqlAnswers
 from hermes.store.sql.approvals import SqlApprovals
@@ -29,14 +31,16 @@ from hermes.store.sql.inbox import SqlInbox
 from hermes.store.sql.interactions import SqlInteractions
 from hermes.store.sql.jobs import SqlJobs
 from hermes.store.sql.keys import SqlKeys
+from hermes.store.sql.messages import SqlMessages
 from hermes.store.sql.offers import SqlOffers
 from hermes.store.sql.operations import SqlDeadLetters, SqlModelSwap, SqlOpenSessions, SqlPauses
 from hermes.store.sql.outbox import SqlOutbox
 from hermes.store.sql.owner import SqlOwners
 from hermes.store.sql.pairing import SqlPairing
-from hermes.store.sql.people import SqlAccess, SqlPeople
+from hermes.store.sql.people import SqlPeople
 from hermes.store.sql.pruning import SqlPruning, drop_message
 from hermes.store.sql.queries import load
+from hermes.store.sql.replays import SqlReplays
 from hermes.store.sql.responses import SqlResponses
 from hermes.store.sql.sealed_tables import bind_all
 from hermes.store.sql.secrets import SqlSecrets
@@ -101,14 +105,14 @@ class SqlStore:
         self.jobs = SqlJobs(engine, facts=self.facts)
         self.dreams = SqlDreams(engine)
         self.compactions = SqlCompactions(engine, transcripts=self.transcripts, souls=self.souls)
-        self.sessions = SqlSessions(engine)
+        self.sessions = SqlSessions(engine, transcripts=self.transcripts)
         self.pruning = SqlPruning(engine)
         self.turns = SqlTurns(
             engine, transcripts=self.transcripts, souls=self.souls, make_id=make_id
         )
         self.approvals = SqlApprovals(engine, turns=self.turns)
         self.outbox = SqlOutbox(engine)
-        self.offers = SqlOffers(engine)
+        self.offers = SqlOffers(engine, make_id=make_id)
         self.fleet = SqlFleet(engine, outbox=self.outbox, lease_s=lease_s, alone=alone)
         self.dead_letters = SqlDeadLetters(engine, outbox=self.outbox)
         self.paused = SqlPauses(engine)
@@ -128,11 +132,14 @@ class SqlStore:
         self.spend = SqlSpend(engine)
         self.answers = SqlAnswers(engine)
         self.responses = SqlResponses(engine)
-        self.access = SqlAccess(engine)
+        self.access = SqlAccess(engine, make_id=make_id)
         self.ids = SqlIds(engine)
         self.interactions = SqlInteractions(engine)
+        self.messages = SqlMessages(engine)
+        self.activity = SqlActivity(engine)
         self.agents = SqlAgents(engine, secrets=self.secrets)
         self.tasks = SqlTasks(engine)
+        self.replays = SqlReplays(engine, alone=alone)
 
     async def rotate_keys(
         self, key_file: bytes | None = None, *, tell: Callable[[int], None] | None = None
@@ -166,9 +173,10 @@ class SqlStore:
         return self._engine.sealer.digest(content)
 
     async def timeline(self, name: str) -> Timeline | None:
-        """Return everything known about a message, a refusal or a call, by its id.
+        """Return everything known about a message, a refusal, a delivery or a call, by its id.
 
-        A message is also found by its external id; a call has only events.
+        A message is also found by its external id, and by the id of a reply to it; a call has only
+        events, and what was sent without a message only its delivery.
         """
         message = await self._find(name)
         refusal = await self._refusal(name)
@@ -176,14 +184,15 @@ class SqlStore:
             message = await self.inbox.get(refusal.message_id)
         known = message.id if message is not None else ""
         events = await self._events(known or name)
-        if message is None and refusal is None and not events:
+        deliveries = await self.outbox.of_message(known or name)
+        if message is None and refusal is None and not events and not deliveries:
             return None
         return Timeline(
             message=message,
             result=await self.inbox.result(known),
             steps=await self.turns.steps(known),
             events=events,
-            deliveries=await self.outbox.of_message(known),
+            deliveries=deliveries,
             ledger=await self._ledger(known),
             interaction=await self._interaction(known),
             refusal=refusal,
@@ -194,7 +203,8 @@ class SqlStore:
         if message is not None:
             return message
         row = await self._engine.reads.row(_INBOX["by_external"], name)
-        return None if row is None else await self.inbox.get(str(row[0]))
+        known = await self.outbox.message_of(name) if row is None else str(row[0])
+        return None if known is None else await self.inbox.get(known)
 
     async def _refusal(self, name: str) -> RefusedMessage | None:
         row = await self._engine.reads.row(_INBOX["refusal"], name)

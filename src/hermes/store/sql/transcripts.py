@@ -4,7 +4,7 @@ A session's conversation, from one `/new` to the next, is one graph; every turn 
 `main` once. This module reads what a turn sees and plans what its commit writes.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -16,7 +16,7 @@ from hermes.graph import Feedback, Rating
 from hermes.graph.growth import Growth, Tip, grow
 from hermes.graph.rewind import ChangeAuthor
 from hermes.graph.storage import Batch
-from hermes.message.session_key import graph_name
+from hermes.message.session_key import escape, graph_name
 from hermes.ports.compaction import LongConversation, OlderPart
 from hermes.ports.memory import Job
 from hermes.ports.session_history import ALL_BYTES, ConversationPage, PastExchange
@@ -31,7 +31,7 @@ from hermes.store.sql.queries import load
 from hermes.store.sql.recent_sessions import RecentSession, RecentTranscripts
 from hermes.store.sql.session_history import MAIN, SessionHistory
 from hermes.store.sql.transcript_reader import SessionView, TranscriptReader
-from hermes.store.sql.tx import Rows, Tx
+from hermes.store.sql.tx import Row, Rows, Tx
 
 _SQL = load("transcripts")
 _INBOX = load("inbox")
@@ -322,6 +322,19 @@ class SqlTranscripts:
             rows = await reads.rows(_SQL["sessions"], limit)
         else:
             rows = await reads.rows(_SQL["sessions_of_platform"], platform, limit)
+        return await self._listed(rows)
+
+    async def sessions_of(
+        self, platform: str, user_id: str, *, person_id: str, limit: int
+    ) -> tuple[dict[str, Any], ...]:
+        """Return the sessions that one user of a platform has, most recently used first."""
+        end = f":{escape(user_id)}"
+        rows = await self._engine.reads.rows(
+            _SQL["sessions_of_user"], person_id, platform, end, user_id, limit
+        )
+        return await self._listed(rows)
+
+    async def _listed(self, rows: Sequence[Row]) -> tuple[dict[str, Any], ...]:
         return tuple(
             [
                 {

@@ -24,6 +24,7 @@ from hermes.ports.people import (
     UserChannel,
     UserState,
 )
+from hermes.store.sql.access import end_sign_ins
 from hermes.store.sql.cron import hand_over_jobs, return_jobs
 from hermes.store.sql.engine import Engine, decode_event
 from hermes.store.sql.keys import KEYS_PLATFORM
@@ -133,6 +134,7 @@ class SqlUsers:
         async def unit(tx: Tx) -> bool:
             self._engine.feed.put(tx, "blocks", person_id)
             if blocked:
+                end_sign_ins(tx, person_id)
                 return await tx.changed(_SQL["block"], person_id, at) == 1
             return await tx.changed(_SQL["unblock"], person_id) == 1
 

@@ -196,6 +196,8 @@ CREATE UNIQUE INDEX inbox_content ON inbox (account, platform, route, content_ke
     WHERE content_key IS NOT NULL;
 CREATE INDEX inbox_merging ON inbox (merged_into) WHERE state = 'merging';
 CREATE INDEX inbox_person ON inbox (person_id, seq) WHERE control = 0;
+CREATE INDEX inbox_platform ON inbox (platform, seq) WHERE control = 0;
+CREATE INDEX inbox_outcome ON inbox (outcome, seq) WHERE outcome <> 'answered' AND control = 0;
 
 -- One row per session: who holds it, and how far its transcript goes.
 CREATE TABLE lanes (
@@ -226,7 +228,7 @@ CREATE TABLE lanes (
 CREATE INDEX lanes_used ON lanes (platform, used_at);
 CREATE INDEX lanes_person ON lanes (person_id);
 
--- Sessions of REST from the time when everybody who used the name of a conversation was in it: the
+-- Sessions of REST and of the web chat from the time when everybody who used the name of a conversation was in it: the
 -- senders who may have written all that is in one, '' where several people wrote. It never grows.
 CREATE TABLE lane_writers (
     lane TEXT NOT NULL,
@@ -312,6 +314,26 @@ CREATE TABLE interactions (
     at REAL NOT NULL,
     unpriced INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
+CREATE INDEX interactions_agent ON interactions (agent, message_id);
+CREATE INDEX interactions_model ON interactions (llm_backend, message_id);
+CREATE INDEX interactions_cent ON interactions (message_id) WHERE cost_usd >= 0.01;
+CREATE INDEX interactions_dime ON interactions (message_id) WHERE cost_usd >= 0.1;
+CREATE INDEX interactions_dollar ON interactions (message_id) WHERE cost_usd >= 1.0;
+
+-- Turns that ended in a span of time, by how they ended and how long the answer took (-1: no model
+-- answered), for charts: spans of five minutes, which become an hour, and then a day.
+CREATE TABLE turn_counts (
+    span_s INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    outcome TEXT NOT NULL,
+    slowness INTEGER NOT NULL,
+    turns INTEGER NOT NULL,
+    messages INTEGER NOT NULL,
+    tokens INTEGER NOT NULL,
+    cost_usd REAL NOT NULL,
+    unpriced INTEGER NOT NULL,
+    PRIMARY KEY (span_s, at, outcome, slowness)
+) WITHOUT ROWID;
 
 -- Replies on their way out.
 CREATE TABLE outbox (
@@ -351,6 +373,7 @@ CREATE INDEX outbox_open ON outbox (platform, chat_id, seq) WHERE state NOT IN (
 CREATE INDEX outbox_unsettled ON outbox (platform, seq) WHERE state = 'unknown' AND held = 0;
 CREATE INDEX outbox_dead ON outbox (ended_at) WHERE state = 'dead';
 CREATE INDEX outbox_vanishing ON outbox (platform, ended_at) WHERE vanish_s > 0;
+CREATE INDEX outbox_sends ON outbox (person_id) WHERE message_id = id;
 CREATE INDEX outbox_posted ON outbox (platform_message_id) WHERE platform_message_id IS NOT NULL;
 
 -- The further messages of a delivery, one row each; the delivery counts them. One without an id may
@@ -411,6 +434,19 @@ CREATE TABLE offers (
 CREATE INDEX offers_message ON offers (message_id);
 CREATE INDEX offers_open ON offers (platform) WHERE shown = 0;
 
+-- Reactions to messages of the bot that came before it was known that these had been posted; the body is
+-- the event, sealed with its person's key. Bounded, and forgotten after a day.
+CREATE TABLE early_reactions (
+    id TEXT PRIMARY KEY,
+    platform TEXT NOT NULL,
+    chat_id TEXT NOT NULL,
+    platform_message_id TEXT NOT NULL,
+    person_id TEXT NOT NULL,
+    body INTEGER NOT NULL,
+    at REAL NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX early_reactions_at ON early_reactions (at);
+
 -- The timeline of every message, and one line for every call that is none.
 CREATE TABLE events (
     id INTEGER PRIMARY KEY,
@@ -448,9 +484,11 @@ CREATE TABLE credentials (
     parent BLOB,
     seen_at REAL,
     may_delegate INTEGER NOT NULL DEFAULT 0,
+    user_id TEXT NOT NULL DEFAULT '',
     PRIMARY KEY (kind, digest)
 ) WITHOUT ROWID;
 CREATE INDEX credentials_parent ON credentials (parent) WHERE parent IS NOT NULL;
+CREATE INDEX credentials_user ON credentials (user_id) WHERE user_id <> '';
 
 -- What model calls took, summed as finely as anybody asks; never forgotten.
 CREATE TABLE spend (
@@ -775,3 +813,33 @@ CREATE TABLE task_pushes (
     PRIMARY KEY (task_id, id)
 ) WITHOUT ROWID;
 CREATE INDEX task_pushes_open ON task_pushes (person_id, due_at) WHERE ended_at IS NULL;
+
+-- Answers that operators had made again: of which message, how it ended and what it took. The report is
+-- sealed for the person whose message it is; what was said is a branch of the conversation's graph.
+CREATE TABLE replays (
+    id TEXT PRIMARY KEY,
+    message_id TEXT NOT NULL,
+    person_id TEXT NOT NULL,
+    graph INTEGER NOT NULL,
+    agent TEXT NOT NULL,
+    model TEXT NOT NULL,
+    label TEXT NOT NULL,
+    has_prompt INTEGER NOT NULL,
+    is_live INTEGER NOT NULL,
+    node TEXT NOT NULL,
+    state TEXT NOT NULL,
+    reason TEXT NOT NULL DEFAULT '',
+    started_at REAL NOT NULL,
+    ended_at REAL,
+    calls INTEGER NOT NULL DEFAULT 0,
+    tools_started INTEGER NOT NULL DEFAULT 0,
+    tokens_in INTEGER NOT NULL DEFAULT 0,
+    tokens_out INTEGER NOT NULL DEFAULT 0,
+    cost_usd REAL NOT NULL DEFAULT 0,
+    unpriced INTEGER NOT NULL DEFAULT 0,
+    change REAL,
+    sealed BLOB
+) WITHOUT ROWID;
+CREATE INDEX replays_message ON replays (message_id);
+CREATE INDEX replays_label ON replays (label) WHERE label <> '';
+CREATE INDEX replays_graph ON replays (graph);

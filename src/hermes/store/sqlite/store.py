@@ -12,6 +12,7 @@ from hermes import failpoints
 from hermes.errors import StorageFull, StoreDamaged, StoreError
 from hermes.message.ids import MakeId
 from hermes.ports.clock import Clock
+from hermes.ports.person_rows import HomeReader
 from hermes.store.sql.engine import Engine
 from hermes.store.sql.feed import SqlFeed
 from hermes.store.sql.graph_reader import SqlGraphReader
@@ -193,6 +194,20 @@ class SqliteStore(SqlStore):
                 return work(db)
             finally:
                 db.close()
+
+        return await asyncio.to_thread(read)
+
+    async def read_graphs(self, work: Callable[[HomeReader], Result]) -> Result:
+        """Read graphs in a separate thread and transaction."""
+        sealer = self._engine.sealer.apart()
+
+        def read() -> Result:
+            reader = SqlGraphReader(open_reader(self._path, vfs=self._options.vfs), sealer=sealer)
+            try:
+                with reader.moment():
+                    return work(reader)
+            finally:
+                reader.close()
 
         return await asyncio.to_thread(read)
 

@@ -68,12 +68,10 @@ class MatrixState:
         sender: str,
         kind: str,
         content: Mapping[str, Any],
-        *,
-        state_key: str | None = None,
-        event_id: str = "",
+        **more: Any,
     ) -> Event:
-        """Put an event into a room."""
-        event = self.make(room_id, sender, kind, content, state_key=state_key, event_id=event_id)
+        """Put an event into a room; the parameters are those of `make`."""
+        event = self.make(room_id, sender, kind, content, **more)
         self.put(self.rooms[room_id], event)
         return event
 

@@ -8,18 +8,17 @@ import hashlib
 import hmac
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
-from aiohttp import web
 
 from hermes.ports.channel import HttpRequest
 from hermes.ports.clock import Clock
 from hermes.testing.call_rules import Json, SiteRefusal, Upload
 from hermes.testing.event_delivery import PushRow, SignedPush
 from hermes.testing.site import Site, SiteCall, load_platform
-from hermes.testing.stand_in import PersonMessage, Post
+from hermes.testing.stand_in import PersonMessage, Post, PostButton
 from hermes.testing.town import TownMessage
 
 PLATFORMS = ("whatsapp", "instagram", "messenger")
@@ -112,6 +111,21 @@ class MetaStandIn(Site):
     def _own(self) -> str:
         return str(self.rows.names["page" if self.platform == "messenger" else "instagram"])
 
+    async def press(self, said: PersonMessage) -> None:
+        """Press the button with this value under the message `reply_to`, as a person."""
+        chat = self.town.open_chat(said.chat, user=said.user)
+        asked = self.town.find_own(chat, said.reply_to or "")
+        label = next(one.label for one in self.shown(asked).buttons if one.value == said.text)
+        if self.platform == "whatsapp":
+            kind = f"{asked.more['type']}_reply"
+            reply = {"type": kind, kind: {"id": said.text, "title": label}}
+            wire = {"type": "interactive", "interactive": reply, "context": {"id": asked.id}}
+            event = self.event_of(chat, {"id": self.town.ids.make("message"), **wire})
+        else:
+            quick = {"text": label, "quick_reply": {"payload": said.text}}
+            event = self.page_event(chat, {"message": {"mid": self.town.ids.make("mid"), **quick}})
+        await self.tell(event)
+
     def _sent_file(self, data: bytes, mime: str, name: str) -> Json:
         kind = mime.partition("/")[0]
         kind = kind if kind in _MOST_BYTES else "document"
@@ -147,7 +161,8 @@ class MetaStandIn(Site):
         """Return a message as people see it."""
         post = super().shown(message)
         text = post.text if self.platform != "whatsapp" else as_read(post.text)
-        return msgspec.structs.replace(post, text=text, markup=message.text)
+        buttons = tuple(_buttons(message.more))
+        return msgspec.structs.replace(post, text=text, markup=message.text, buttons=buttons)
 
     def operation(self, call: SiteCall) -> str:
         """Return what faults call a call: only what people read is a send."""
@@ -247,10 +262,16 @@ class MetaStandIn(Site):
         known = {"mime_type": file.mime, "sha256": digest, "file_size": file.size, "id": file.id}
         return {"messaging_product": "whatsapp", "url": url, **known}
 
-    def on_download(self, call: SiteCall) -> web.Response:
-        """Return the bytes of a file."""
-        file = self.town.find_file(call["file"])
-        return web.Response(body=file.data, content_type=file.mime)
+
+def _buttons(content: Json) -> Iterator[PostButton]:
+    """Return what can be pressed under a message: buttons, a list, or quick replies."""
+    action = content.get("action", {})
+    rows = [one["reply"] for one in action.get("buttons", ())]
+    rows += [row for section in action.get("sections", ()) for row in section["rows"]]
+    yield from (PostButton(row["title"], row["id"]) for row in rows)
+    yield from (
+        PostButton(one["title"], one["payload"]) for one in content.get("quick_replies", ())
+    )
 
 
 def as_read(text: str) -> str:

@@ -51,23 +51,12 @@ class CountingTool:
 
 def counting_tools(tally: Tally) -> tuple[CountingTool, ...]:
     """Return the three tools, which write to the same file."""
-    return (
-        CountingTool(
-            "count_once",
-            tally,
-            description="Counts one run; running it twice counts twice.",
-            traits=ToolTraits(idempotent=False),
-        ),
-        CountingTool(
-            "count_safe",
-            tally,
-            description="Counts one run; may be run again.",
-            traits=ToolTraits(idempotent=True),
-        ),
-        CountingTool(
-            "ask_first",
-            tally,
-            description="Counts one run, after a person has said yes.",
-            traits=ToolTraits(needs_approval=True),
-        ),
+    rows = {
+        "count_once": ("running it twice counts twice", ToolTraits(idempotent=False)),
+        "count_safe": ("may be run again", ToolTraits(idempotent=True)),
+        "ask_first": ("after a person has said yes", ToolTraits(needs_approval=True)),
+    }
+    return tuple(
+        CountingTool(name, tally, description=f"Counts one run; {said}.", traits=traits)
+        for name, (said, traits) in rows.items()
     )

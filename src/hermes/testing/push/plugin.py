@@ -15,7 +15,7 @@ def register(registry: Registry) -> None:
     def make(setup: ChannelSetup) -> SampleChannel:
         settings = read_settings(setup)
         if settings.tool_count_file is not None:
-            tally.point_at(settings.tool_count_file)
+            tally.path = settings.tool_count_file
         return SampleChannel(
             settings, setup.client, clock=setup.clock, capabilities=setup.capabilities
         )

@@ -12,21 +12,13 @@ class Tally:
     """One file, one line per event; a line is written whole, or not at all."""
 
     def __init__(self, path: Path | None = None) -> None:
-        self._path = path
-
-    @property
-    def path(self) -> Path | None:
-        return self._path
-
-    def point_at(self, path: Path) -> None:
-        """Write to this file from now on."""
-        self._path = path
+        self.path = path
 
     def add(self, **facts: object) -> None:
         """Append one line; without a file nothing is written."""
-        if self._path is None:
+        if self.path is None:
             return
-        handle = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         try:
             os.write(handle, _encode(facts) + b"\n")
         finally:

@@ -143,8 +143,3 @@ class SmsStandIn(Site):
         """Redirect to where a file is, without the credential."""
         file = self.town.find_file(call["file"])
         return web.Response(status=307, headers={"Location": f"{self.url}/files/{file.id}"})
-
-    def on_download(self, call: SiteCall) -> web.Response:
-        """Return the bytes of a file."""
-        file = self.town.find_file(call["file"])
-        return web.Response(body=file.data, content_type=file.mime)

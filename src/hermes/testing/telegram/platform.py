@@ -216,10 +216,9 @@ class TelegramStandIn(TelegramPeople):
 
     def on_download(self, call: SiteCall) -> web.Response:
         """Return the bytes of a file."""
-        file = self.town.files.get(call.request.match_info["file"])
-        if file is None or file.data is None:
-            raise SiteRefusal("no_such_file", "no such file")
-        return web.Response(body=file.data, content_type="application/octet-stream")
+        found = self.send_file(call["file"])
+        found.content_type = "application/octet-stream"
+        return found
 
     def _chat(self, call: SiteCall) -> TownChat:
         chat = self.town.chat_to_write(str(call["chat_id"]))

@@ -14,6 +14,7 @@ import httpx2
 import msgspec
 
 from hermes.config import McpOAuthSettings
+from hermes.errors import TryLater
 from hermes.tools.mcp.clean_text import Scrubber, one_line
 from hermes.tools.mcp.connection import LinkLost
 from hermes.tools.mcp.grants import Grant, GrantStore, origin_of
@@ -185,18 +186,26 @@ class OAuthTokens(httpx2.Auth):
         """Get a new token, and keep it before it is used.
 
         A refresh token is often good once, and the issuer may end the whole login if it is used again. So
-        what is kept is looked at before, and after a refusal: another process may have been first.
+        one process at a time renews, and looks first at what is kept: another one may have been first.
         """
         if await self._was_renewed():
             return
+        try:
+            async with self._grants.renewing(self._server):
+                if not await self._was_renewed():
+                    await self._ask_for_token()
+        except TryLater as error:
+            raise LinkLost(str(error)) from error
+
+    async def _ask_for_token(self) -> None:
         used = self._grant
         form, client = self._ask(self._grant)
+        # Some issuers want the id beside the credentials of the header, too.
+        form["client_id"] = client.client_id
         headers = {"accept": _JSON}
         if client.client_secret:
             pair = f"{quote(client.client_id, safe='')}:{quote(client.client_secret, safe='')}"
             headers["authorization"] = f"Basic {b64encode(pair.encode()).decode()}"
-        else:
-            form["client_id"] = client.client_id
         async with self._client() as http:
             endpoint = await self._endpoint(http)
             status, body = await _answer(http, "POST", endpoint, headers=headers, form=form)
@@ -205,12 +214,13 @@ class OAuthTokens(httpx2.Auth):
                 return
             raise LinkLost(self._refused(status, body))
         grant = _granted(body, client, now=self._grants.now())
-        if self._settings.grant == "code" and await self._stored() != used:
+        if self._settings.grant != "code" or used is None:
+            await self._grants.save(self._server, grant)
+        elif not await self._grants.replace(self._server, grant, before=used):
             # A login or a logout came in between: it counts, and not the renewal of what was before.
             if await self._was_renewed():
                 return
             raise LinkLost(self._needs_login())
-        await self._grants.save(self._server, grant)
         self._use(grant)
 
     def _ask(self, grant: Grant | None) -> tuple[dict[str, str], Grant]:
@@ -229,6 +239,10 @@ class OAuthTokens(httpx2.Auth):
             )
         if grant is None or not grant.refresh_token:
             raise LinkLost(self._needs_login())
+        if oauth.client_id is not None and oauth.client_secret is not None:
+            # That of the login may have been replaced.
+            secret_now = oauth.client_secret.get_secret_value()
+            grant = msgspec.structs.replace(grant, client_secret=secret_now)
         return {**form, "grant_type": "refresh_token", "refresh_token": grant.refresh_token}, grant
 
     async def _endpoint(self, http: httpx2.AsyncClient) -> str:

@@ -72,6 +72,9 @@ _LOOK_S: Final = 2.0
 _PIPE_S: Final = 1.0
 # How long a program that has answered may take to write its session down.
 _GRACE_S: Final = 5.0
+_MOST_ASKED: Final = 1_000
+# What a program has not read yet, beside the longest thing that it was told.
+_MOST_UNREAD: Final = 1_000_000
 _CHECK_S: Final = 30.0
 _STDERR_BYTES: Final = 4_000
 _STDERR_SHOWN: Final = 300
@@ -306,6 +309,8 @@ class _Talk:
         self._began = self._heard_at = self._looked_at = time.monotonic()
         self._total = 0
         self._chars = 0
+        self._asked = 0
+        self._longest = 0
         self.errors = asyncio.create_task(self._read_errors(), name=f"errors of {name}")
 
     async def _read_errors(self) -> None:
@@ -367,7 +372,10 @@ class _Talk:
             )
 
     async def _ask(self, asked: PermissionQuestion, call: AdapterCall) -> bool:
-        """Put a question to the person; nobody who can be asked is a no."""
+        """Put a question to whoever may answer it; nobody who can be asked is a no."""
+        self._asked += 1
+        if self._asked > _MOST_ASKED:
+            raise AdapterError(f"{self._name}: it asked for more than {_MOST_ASKED:,} things")
         if call.ask is None:
             return False
         began = time.monotonic()
@@ -401,6 +409,9 @@ class _Talk:
         assert pipe is not None
         if data and not pipe.is_closing():
             pipe.write(data)
+            self._longest = max(self._longest, len(data))
+            if pipe.transport.get_write_buffer_size() > self._longest + _MOST_UNREAD:
+                raise AdapterError(f"{self._name}: it does not read what it is told")
 
     def _close_input(self) -> None:
         pipe = self._program.streams.stdin

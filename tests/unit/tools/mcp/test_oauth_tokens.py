@@ -17,7 +17,7 @@ from starlette.routing import Route
 from hermes.config import McpOAuthSettings
 from hermes.tools.mcp.clean_text import Scrubber
 from hermes.tools.mcp.connection import LinkLost
-from hermes.tools.mcp.grants import Grant
+from hermes.tools.mcp.grants import Grant, GrantStore
 from hermes.tools.mcp.oauth_wire import OAuthTokens, fenced_client
 from tests.system.real_mcp import free_port, until
 
@@ -60,6 +60,7 @@ class Kept:
 
     def __init__(self, grant: Grant) -> None:
         self.grant: Grant | None = grant
+        self.lock = asyncio.Lock()
 
     def now(self) -> float:
         return 1_000.0
@@ -70,9 +71,19 @@ class Kept:
     async def save(self, server: str, grant: Grant) -> None:
         self.grant = grant
 
+    async def replace(self, server: str, grant: Grant, *, before: Grant) -> bool:
+        is_same = self.grant == before
+        self.grant = grant if is_same else self.grant
+        return is_same
+
     async def drop(self, server: str) -> bool:
         self.grant = None
         return True
+
+    @asynccontextmanager
+    async def renewing(self, _server: str) -> AsyncIterator[None]:
+        async with self.lock:
+            yield
 
 
 @asynccontextmanager
@@ -110,7 +121,7 @@ def grant_of(issuer: str, *, url: str = SERVER, expires_at: float = 0.0) -> Gran
     )
 
 
-def tokens_of(kept: Kept, issuer: str, *, url: str = SERVER) -> OAuthTokens:
+def tokens_of(kept: GrantStore, issuer: str, *, url: str = SERVER) -> OAuthTokens:
     settings = McpOAuthSettings.model_validate({"issuer": issuer})
     return OAuthTokens(
         "tickets",

@@ -156,6 +156,7 @@ async def test_where_nobody_can_be_asked_the_answer_is_no(tmp_path: Path) -> Non
         ("hang", {"timeout_s": 0.5}, "it was not done after 0.5 s"),
         ("deaf", {"silence_s": 0.5}, "it wrote nothing for 0.5 s"),
         ("flood", {}, "it wrote more than 5 MB"),
+        ("beg", {}, "it asked for more than 1,000 things"),
         ("line", {"output_bytes": 200_000_000}, "a line of more than 8,000,000 bytes"),
         ("x" * 20_000, {}, "its answer has more than 10,000 characters"),
         ("fork", {}, r"it ended \(exit code 0\) before it had answered"),

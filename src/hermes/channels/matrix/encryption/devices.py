@@ -26,6 +26,9 @@ _MOST_DEVICES: Final = 500
 # Anybody on any homeserver can write to the device, and have it ask that homeserver about them.
 _MOST_ASKED: Final = 20
 _WINDOW_S: Final = 60.0
+# People with whom the bot has been in an encrypted room; and anybody who has only written to the device.
+_MEMBERS: Final = "devices/"
+_STRANGERS: Final = "strangers/"
 _log = structlog.get_logger(__name__)
 
 
@@ -45,29 +48,49 @@ class DeviceBook:
     async def changed(self, users: Iterable[str]) -> None:
         """Ask for the devices of these people again before they are used."""
         for user in users:
-            known = await self._store.get(f"devices/{user}", Devices)
+            place, known = await self._load(user)
             if known is not None and known.epoch:
                 known.epoch = ""
-                await self._store.put(f"devices/{user}", known)
+                await self._store.put(place, known)
 
-    async def of(self, users: Iterable[str]) -> dict[str, dict[str, Device]]:
-        """Return the devices of people, by their ids."""
-        records = {
-            user: await self._store.get(f"devices/{user}", Devices) or Devices() for user in users
-        }
+    async def of(
+        self, users: Iterable[str], *, are_members: bool = True
+    ) -> dict[str, dict[str, Device]]:
+        """Return the devices of people, by their ids; those of a room's members are kept for ever."""
+        loaded = {user: await self._load(user) for user in users}
+        records = {user: known or Devices() for user, (_, known) in loaded.items()}
         stale = [user for user, known in records.items() if known.epoch != self.epoch]
         if stale:
             body: Object = {"device_keys": {user: [] for user in stale}}
             found = await self._client.call("POST", "keys/query", "keys", json=body)
-            for user in stale:
-                if user in table(found, "device_keys"):
-                    records[user] = self._read(user, found, records[user])
-                    await self._store.put(f"devices/{user}", records[user])
+            told = table(found, "device_keys")
+            records |= {
+                user: self._read(user, found, records[user]) for user in stale if user in told
+            }
+        for user, (place, known) in loaded.items():
+            to = f"{_MEMBERS}{user}" if are_members else place
+            await self._keep(records[user], known, place=place, to=to)
         return {user: known.devices for user, known in records.items()}
+
+    async def _keep(self, now: Devices, before: Devices | None, *, place: str, to: str) -> None:
+        """Write devices that are new, or whose owner is no stranger any more: their pins come along."""
+        is_moved = before is not None and to != place
+        if is_moved or (now is not before and now.epoch):
+            await self._store.put(to, now)
+        if is_moved:
+            await self._store.drop(place)
+
+    async def _load(self, user: str) -> tuple[str, Devices | None]:
+        """Return where somebody's devices are kept, and the devices if they are known."""
+        for kind in (_MEMBERS, _STRANGERS):
+            known = await self._store.get(f"{kind}{user}", Devices)
+            if known is not None:
+                return f"{kind}{user}", known
+        return f"{_STRANGERS}{user}", None
 
     async def with_key(self, user: str, curve25519: str) -> Device | None:
         """Return somebody's device by its key; ask if it is not known, though not too often."""
-        known = await self._store.get(f"devices/{user}", Devices)
+        _, known = await self._load(user)
         if known is None and not self._may_ask():
             return None
         found = await self._find(user, lambda device: device.curve25519 == curve25519)
@@ -79,9 +102,9 @@ class DeviceBook:
 
     async def known(self, user: str, curve25519: str) -> Device | None:
         """Return somebody's device by its key, without asking anybody."""
-        known = await self._store.get(f"devices/{user}", Devices) or Devices()
-        fitting = (one for one in known.devices.values() if one.curve25519 == curve25519)
-        return next(fitting, None)
+        _, known = await self._load(user)
+        devices = {} if known is None else known.devices
+        return next((one for one in devices.values() if one.curve25519 == curve25519), None)
 
     def _may_ask(self) -> bool:
         now = self._clock.monotonic()
@@ -92,7 +115,7 @@ class DeviceBook:
         return True
 
     async def _find(self, user: str, fits: Callable[[Device], bool]) -> Device | None:
-        known = (await self.of([user]))[user].values()
+        known = (await self.of([user], are_members=False))[user].values()
         return next((device for device in known if fits(device)), None)
 
     def _read(self, user: str, found: Object, before: Devices) -> Devices:

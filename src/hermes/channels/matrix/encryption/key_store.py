@@ -12,13 +12,15 @@ import structlog
 from hermes.channels.matrix.encryption.signatures import Device
 from hermes.ports.channel_state import PlatformState
 
-# How many records of a kind are kept: those that were written last. Of people's devices all are: whoever
-# could push one out could put another key in its place.
+# How many records of a kind are kept: those that were written last. Of the devices of people in the bot's
+# rooms all are: whoever could push one out could put another key in its place. Strangers are as many as
+# anybody likes: of them only what they wrote to the device is known, and nothing was ever sent to them.
 _MOST: Final[Mapping[str, int]] = {
     "in/": 50_000,
     "out/": 10_000,
     "olm/": 20_000,
     "waiting/": 1_000,
+    "strangers/": 5_000,
 }
 _log = structlog.get_logger(__name__)
 

@@ -37,7 +37,25 @@ async function post(path, value, signal) {
   });
 }
 
+// A session that has ended already needs no end.
+export async function signOut() {
+  const answer = await fetch("/signout", { method: "POST", cache: "no-store" });
+  if (answer.ok || answer.status === 401) return;
+  const body = await answer.json().catch(() => null);
+  throw new ServerError(answer.status, body?.error, null);
+}
+
+export const getMe = async () => (await call("/web/me")).json();
+
+export const getSessions = async () => (await call("/web/sessions")).json();
+
+// Without an id all sessions of this person end but the one of this browser.
+export const endSessions = async (id = "") => (await post("/web/sessions/end", { id })).json();
+
 export const getInfo = async () => (await call("/web/info")).json();
+
+// The commands and the models that can be chosen.
+export const getMenu = async () => (await call("/web/menu", { isBackground: true })).json();
 
 export const getStory = async (id) =>
   (await call(`/web/messages/${encodeURIComponent(id)}/why`)).json();

@@ -1,20 +1,26 @@
 // The chat page: which conversation is open, what is being written, and every key and button.
 
-import { getConversations, getInfo } from "./api.js";
+import { showMe } from "./account.js";
+import { getConversations, getInfo, getMe } from "./api.js";
 import { hasFiles, limitFiles, putFiles, setUpFiles, takeFiles } from "./attach.js";
+import { commandKey, setUpCommands } from "./commands.js";
 import { Conversation } from "./conversation.js";
+import { saveConversation } from "./export.js";
+import { setUpHelp, showHelp, themeItems } from "./help.js";
 import { catchUp, load, loadEarlier } from "./history.js";
+import { setUpModels } from "./models.js";
+import { openMenu } from "./popup.js";
 import { resetMemory, setUpMemory, showSwitch } from "./memory.js";
-import { find, newId, setTitle, showLink } from "./page.js";
+import { announce, find, newId, setTitle, showLink } from "./page.js";
 import { setUpScroll } from "./scroll.js";
-import { closeOverlay, drawConversations, setUpSidebar } from "./sidebar.js";
+import { closeOverlay, drawConversations, focusSearch, setUpSidebar } from "./sidebar.js";
 import { say } from "./strings.js";
-import { keepUnsent, noteSignOut, takeUnsent } from "./unsent.js";
+import { hasUnsent, keepUnsent, keepUnsentOf, noteSignOut, takeUnsent } from "./unsent.js";
 
 // How often a visible page looks for what other tabs and people at the terminal have done.
 const LOOK_MS = 3000;
 const text = find("text");
-const isMac = /Mac|iPhone|iPad/.test(navigator.platform);
+const CONTROL = /Mac|iPhone|iPad/.test(navigator.platform) ? "⌘" : "Ctrl";
 let conversation = null;
 // The exchange whose message is being edited.
 let editing = null;
@@ -151,6 +157,15 @@ function putUnsentBack() {
 }
 
 function onTextKey(event) {
+  if (commandKey(event)) {
+    event.stopPropagation();
+    return;
+  }
+  if (event.key === "ArrowUp" && text.value === "" && !editing && conversation.lastEditable) {
+    event.preventDefault();
+    beginEdit(conversation.lastEditable);
+    return;
+  }
   if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
   event.preventDefault();
   submit();
@@ -164,7 +179,24 @@ function onPageKey(event) {
   } else if (event.key.toLowerCase() === "k" && (event.metaKey || event.ctrlKey)) {
     event.preventDefault();
     newConversation();
+  } else if (event.key === "/" && (event.metaKey || event.ctrlKey)) {
+    event.preventDefault();
+    focusSearch();
+  } else if (event.key === "?" && !event.target.closest("input, textarea, select")) {
+    event.preventDefault();
+    showHelp(CONTROL);
   }
+}
+
+function openMore() {
+  const save = (kind) => () =>
+    saveConversation(conversation.id, find("title").textContent, kind).catch(() => announce(say("more.failed")));
+  openMenu(find("more"), say("more.title"), [
+    { label: say("more.markdown"), action: save("md") },
+    { label: say("more.json"), action: save("json") },
+    { label: say("more.keys"), action: () => showHelp(CONTROL) },
+    ...themeItems(),
+  ]);
 }
 
 async function showInfo() {
@@ -201,7 +233,9 @@ function useSwitch(isTemporary) {
 }
 
 function setUp() {
-  find("new-key").textContent = isMac ? "⌘ K" : "Ctrl K";
+  find("new-key").textContent = `${CONTROL} K`;
+  find("more").ariaLabel = find("more").title = say("more.title");
+  find("more").addEventListener("click", openMore);
   find("composer").addEventListener("submit", (event) => {
     event.preventDefault();
     submit();
@@ -229,13 +263,18 @@ function setUp() {
     text.focus();
   });
   setUpFiles(update);
+  setUpCommands(grow);
+  setUpModels((name) => conversation.say(`/model ${name}`));
+  setUpHelp();
   setUpScroll();
   setUpSidebar();
   setUpMemory(useSwitch);
 }
 
 setUp();
+if (hasUnsent()) await getMe().then(({ user }) => keepUnsentOf(user)).catch(() => {});
 putUnsentBack();
+showMe();
 showInfo();
 openFromAddress();
 setTimeout(lookAgainAndAgain, LOOK_MS);

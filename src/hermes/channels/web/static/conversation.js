@@ -3,6 +3,7 @@
 import { stopConversation } from "./api.js";
 import { showApproval, showFailure, showNotice, showProblem, showQuestion } from "./cards.js";
 import { Exchange } from "./exchange.js";
+import { chooseModel } from "./models.js";
 import { announce, find, newId, setTitle, showLink } from "./page.js";
 import { stick, toEnd } from "./scroll.js";
 import { say } from "./strings.js";
@@ -37,6 +38,7 @@ export class Conversation {
     this.act = {
       edit: (exchange) => this.on.edit(exchange),
       again: (exchange) => this.again(exchange),
+      withModel: (exchange, button) => this.withModel(exchange, button),
       goOn: () => this.say(say("continue.text")),
     };
     this.holder = find("messages");
@@ -48,6 +50,12 @@ export class Conversation {
     this.isOpen = false;
     for (const turn of this.turns) turn.leave();
     this.turns.clear();
+  }
+
+  // The newest exchange whose message can be edited.
+  get lastEditable() {
+    const nodes = [...this.holder.querySelectorAll(":scope > .exchange:not([hidden], .past)")];
+    return nodes.reverse().find((node) => node.querySelector(":scope > .tools .change"))?.exchange;
   }
 
   get unconfirmed() {
@@ -64,7 +72,10 @@ export class Conversation {
   layOut() {
     const exchanges = [...this.holder.children].map((node) => node.exchange).filter(Boolean);
     find("old-version").hidden = this.versions.apply(exchanges);
-    for (const { node, epoch } of exchanges) node.classList.toggle("past", epoch !== this.epoch);
+    for (const { node, epoch } of exchanges) {
+      // What was said before the conversation was loaded belongs to its newest epoch.
+      node.classList.toggle("past", epoch !== null && epoch !== this.epoch);
+    }
   }
 
   showNewest() {
@@ -83,6 +94,7 @@ export class Conversation {
     this.showEmpty();
     this.ask(exchange, files);
     this.layOut();
+    return exchange;
   }
 
   // Puts another version in the place of a message and of all that followed.
@@ -97,6 +109,15 @@ export class Conversation {
     } catch (problem) {
       announce(problem.message);
     }
+  }
+
+  // The model stays that of the conversation, as if it was chosen above.
+  withModel(exchange, button) {
+    const choose = async (name) => {
+      const outcome = await this.say(`/model ${name}`).ended;
+      if (outcome === "answered") await this.again(exchange);
+    };
+    return chooseModel(button, say("models.other"), choose, { hasAuto: false });
   }
 
   ask(exchange, files) {
@@ -200,6 +221,7 @@ export class Conversation {
     view.node.append(replyTools(exchange, turn, view.text, this.act));
     if (isLive) {
       exchange.outcome = turn.outcome;
+      exchange.end(turn.outcome);
       this.layOut();
     }
     for (const notice of turn.notices ?? []) showNotice(view, notice);

@@ -16,6 +16,10 @@ export class Exchange {
     this.replaces = "";
     this.epoch = 0;
     this.outcome = null;
+    // Its outcome, once a turn that was followed here has ended.
+    this.ended = new Promise((resolve) => {
+      this.end = resolve;
+    });
     this.takenOut = "";
     this.isOld = false;
     this.node = element("div", "exchange");

@@ -1,10 +1,14 @@
 // The inside of a line: code, bold, italic, struck out, links. Builds nodes, never HTML. A mark
 // without its closing mark is plain text; each kind of mark is searched for in vain at most once.
 
+import { mathNode } from "./math.js";
+
 const MAX_DEPTH = 10;
 const MAX_TARGET = 4000;
 const SAFE = new Set(["http:", "https:", "mailto:"]);
-const ESCAPABLE = "\\`*_{}[]()#+-.!|<>~";
+const ESCAPABLE = "\\`*_{}[]()#+-.!|<>~$";
+const MAX_MATH = 1000;
+const FOOTNOTE = /^\[\^([\w-]{1,40})\](?!:)/;
 const CLOSING = ".,;:!?*_~)]";
 const STYLES = [
   ["**", "strong"],
@@ -59,7 +63,11 @@ function spanAt(text, at, depth, lost) {
     case "!":
       return text[at + 1] === "[" ? linkAt(text, at + 1, depth, lost) : null;
     case "[":
-      return linkAt(text, at, depth, lost);
+      return footnoteAt(text, at) ?? linkAt(text, at, depth, lost);
+    case "$":
+      return dollarsAt(text, at, lost);
+    case "\\":
+      return bracketsAt(text, at, lost);
     case "<":
       return angleAt(text, at);
     case "h":
@@ -84,6 +92,44 @@ function codeAt(text, at, lost) {
   const node = document.createElement("code");
   node.textContent = withoutPadding(text.slice(at + marks.length, end));
   return { node, end: end + marks.length };
+}
+
+function footnoteAt(text, at) {
+  if (text[at + 1] !== "^") return null;
+  const found = FOOTNOTE.exec(text.slice(at, at + 50));
+  if (!found) return null;
+  const node = document.createElement("sup");
+  node.textContent = found[1];
+  return { node, end: at + found[0].length };
+}
+
+// `$x$` and `$$x$$`. Two prices in a line are none: before the closing mark is no space, and behind it
+// no digit.
+function dollarsAt(text, at, lost) {
+  const mark = text[at + 1] === "$" ? "$$" : "$";
+  const start = at + mark.length;
+  if (lost.has(mark) || /\s/.test(text[start] ?? " ")) return null;
+  const end = text.indexOf(mark, start + 1);
+  if (end < 0) {
+    lost.add(mark);
+    return null;
+  }
+  if (/\s/.test(text[end - 1]) || /[\d$]/.test(text[end + mark.length] ?? "")) return null;
+  return formula(text, start, end, mark.length);
+}
+
+function bracketsAt(text, at, lost) {
+  const mark = { "(": "\\)", "[": "\\]" }[text[at + 1]];
+  if (!mark || lost.has(mark)) return null;
+  const end = text.indexOf(mark, at + 2);
+  if (end >= 0) return formula(text, at + 2, end, 2);
+  lost.add(mark);
+  return null;
+}
+
+function formula(text, start, end, width) {
+  if (end - start > MAX_MATH) return null;
+  return { node: mathNode(text.slice(start, end), { isBlock: false }), end: end + width };
 }
 
 function withoutPadding(code) {

@@ -2,7 +2,11 @@
 // text node, so markup in it stays text. Blocks that did not change keep their nodes, which
 // makes streaming cheap and keeps a selection alive.
 
+import { copyText } from "./clipboard.js";
+import { appendCode } from "./highlight.js";
 import { appendInline } from "./inline.js";
+import { mathNode } from "./math.js";
+import { say } from "./strings.js";
 
 const MAX_DEPTH = 8;
 // A few characters make a table cell, and a page with very many cells stops responding.
@@ -16,6 +20,11 @@ const HEADING = /^ {0,3}(#{1,6})\s(.*)$/s;
 const RULE = /^ {0,3}(?:-\s*-\s*-[\s-]*|\*\s*\*\s*\*[\s*]*|_\s*_\s*_[\s_]*)$/;
 const QUOTE = /^ {0,3}> ?/;
 const ITEM = /^(\s*)([-*+]|\d{1,9}[.)])\s+(.*)$/s;
+const TASK = /^\[([ xX])\]\s+/;
+const FOOTNOTE = /^ {0,3}\[\^([\w-]{1,40})\]:\s?/;
+// The marks of formulas that are blocks of their own, and how many lines one may have.
+const MATH_MARKS = [["$$", "$$"], ["\\[", "\\]"]];
+const MAX_MATH_LINES = 60;
 const RULED_CELL = /^:?-+:?$/;
 
 export function renderInto(container, text) {
@@ -65,8 +74,25 @@ function kindOf(lines, at) {
   if (RULE.test(line)) return "rule";
   if (QUOTE.test(line)) return "quote";
   if (ITEM.test(line)) return "list";
+  if (FOOTNOTE.test(line)) return "footnote";
+  if (endOfMath(lines, at)) return "math";
   if (line.includes("|") && at + 1 < lines.length && isTableRule(lines[at + 1])) return "table";
   return "paragraph";
+}
+
+// Returns where a formula that begins at a line ends; 0 if none does, or its end has not come yet.
+function endOfMath(lines, at) {
+  const begun = lines[at].trim();
+  const [open, close] = MATH_MARKS.find(([mark]) => begun.startsWith(mark)) ?? [];
+  if (!open) return 0;
+  const last = Math.min(lines.length, at + MAX_MATH_LINES);
+  for (let number = at; number < last; number += 1) {
+    const line = number === at ? begun.slice(open.length) : lines[number].trim();
+    if (line.endsWith(close)) return number + 1;
+    // What follows in the same line belongs to a paragraph.
+    if (line.includes(close) || (number > at && line === "")) return 0;
+  }
+  return 0;
 }
 
 function isTableRule(line) {
@@ -84,10 +110,12 @@ function endOf(kind, lines, start) {
     return Math.min(at + 1, lines.length);
   }
   if (kind === "list") return endOfList(lines, at);
+  if (kind === "math") return endOfMath(lines, start);
   while (at < lines.length && lines[at].trim() !== "") {
     if (kind === "quote" && !QUOTE.test(lines[at])) break;
     if (kind === "table" && !lines[at].includes("|") && at > start + 1) break;
-    if (kind === "paragraph" && kindOf(lines, at) !== "paragraph") break;
+    const isText = kind === "paragraph" || kind === "footnote";
+    if (isText && kindOf(lines, at) !== "paragraph") break;
     at += 1;
   }
   return at;
@@ -134,6 +162,10 @@ function renderBlock(block, depth) {
       return list(block.lines, depth);
     case "table":
       return table(block.lines);
+    case "math":
+      return formula(block.lines);
+    case "footnote":
+      return footnote(block.lines);
     case "plain":
       return plain(block.lines[0]);
     default:
@@ -190,27 +222,36 @@ function code(lines) {
   name.textContent = language || "text";
   const copy = document.createElement("button");
   copy.type = "button";
-  copy.textContent = "Copy";
-  copy.setAttribute("aria-label", "Copy the code");
+  copy.textContent = say("copy.short");
+  copy.setAttribute("aria-label", say("copy.code"));
   copy.addEventListener("click", () => copyText(text, copy));
   head.append(name, copy);
   const pre = document.createElement("pre");
   pre.tabIndex = 0;
   const inner = document.createElement("code");
-  inner.textContent = text;
+  appendCode(inner, text, language);
   pre.append(inner);
   node.append(head, pre);
   return node;
 }
 
-async function copyText(text, button) {
-  try {
-    await navigator.clipboard.writeText(text);
-    button.textContent = "Copied";
-  } catch {
-    button.textContent = "Select and copy by hand";
-  }
-  setTimeout(() => (button.textContent = "Copy"), 1600);
+function formula(lines) {
+  const source = lines.join("\n").trim();
+  const node = document.createElement("div");
+  node.className = "math";
+  node.tabIndex = 0;
+  node.append(mathNode(source.slice(2, -2), { isBlock: true }));
+  return node;
+}
+
+function footnote([first, ...rest]) {
+  const [mark, name] = FOOTNOTE.exec(first);
+  const node = paragraph([first.slice(mark.length), ...rest]);
+  const number = document.createElement("sup");
+  number.textContent = name;
+  node.className = "footnote";
+  node.prepend(number, " ");
+  return node;
 }
 
 function list(lines, depth) {
@@ -238,7 +279,13 @@ function listItem(lines, depth) {
   const node = document.createElement("li");
   const rest = lines.slice(1);
   const shift = narrowest(rest);
-  const inner = [lines[0], ...rest.map((line) => line.slice(shift))].join("\n");
+  const task = TASK.exec(lines[0]);
+  if (task) {
+    node.className = "task";
+    node.append(checkbox(task[1] !== " "));
+  }
+  const first = task ? lines[0].slice(task[0].length) : lines[0];
+  const inner = [first, ...rest.map((line) => line.slice(shift))].join("\n");
   const blocks = splitBlocks(inner);
   blocks.forEach((block, index) => {
     const child = renderBlock(block, depth + 1);
@@ -247,6 +294,15 @@ function listItem(lines, depth) {
     } else node.append(child);
   });
   return node;
+}
+
+function checkbox(isDone) {
+  const box = document.createElement("input");
+  box.type = "checkbox";
+  box.checked = isDone;
+  box.disabled = true;
+  box.setAttribute("aria-label", say(isDone ? "task.done" : "task.open"));
+  return box;
 }
 
 // Returns the smallest indentation; Math.min cannot take all widths as arguments at once.

@@ -2,6 +2,7 @@
 
 import { find } from "./page.js";
 import { element } from "./element.js";
+import { say } from "./strings.js";
 
 const SMALL = matchMedia("(max-width: 48rem)");
 const body = document.body;
@@ -10,6 +11,9 @@ export function setUpSidebar() {
   find("open-sidebar").addEventListener("click", () => show(true));
   find("close-sidebar").addEventListener("click", () => show(false));
   find("shade").addEventListener("click", () => show(false));
+  find("find-conversation").placeholder = say("list.search");
+  find("find-conversation").ariaLabel = say("list.search");
+  find("find-conversation").addEventListener("input", () => drawConversations(...known));
   SMALL.addEventListener("change", apply);
   body.classList.toggle("narrow", remembered());
   apply();
@@ -44,15 +48,30 @@ function remembered() {
 }
 
 let drawn = "";
+let known = [[], ""];
+
+export function focusSearch() {
+  if (find("open-sidebar").getAttribute("aria-expanded") === "false") show(true);
+  find("find-conversation").focus();
+}
+
+// The conversations whose titles have every word that is searched for.
+function matching(conversations) {
+  const words = find("find-conversation").value.toLowerCase().split(/\s+/);
+  return conversations.filter(({ title }) => words.every((word) => title.toLowerCase().includes(word)));
+}
 
 // What has not changed is not drawn again: it would lose the focus.
 export function drawConversations(conversations, current) {
-  const now = JSON.stringify([conversations, current, new Date().toDateString()]);
+  known = [conversations, current];
+  const found = matching(conversations);
+  const now = JSON.stringify([conversations, found.map(({ id }) => id), current, new Date().toDateString()]);
   if (drawn === now) return;
   drawn = now;
   const holder = find("conversations");
   const focused = holder.contains(document.activeElement) ? document.activeElement.href : null;
-  draw(holder, conversations, current);
+  draw(holder, found, current);
+  if (conversations.length && !found.length) holder.replaceChildren(element("p", "none", say("list.no_match")));
   [...holder.querySelectorAll("a")].find(({ href }) => href === focused)?.focus();
   showWaiting(conversations.filter(({ waiting }) => waiting).length);
 }
@@ -73,7 +92,7 @@ function draw(holder, conversations, current) {
     groups.get(day).push(conversation);
   }
   holder.replaceChildren();
-  if (!conversations.length) holder.append(element("p", "none", "Your conversations appear here."));
+  if (!conversations.length) holder.append(element("p", "none", say("list.none")));
   for (const [day, items] of groups) holder.append(element("h2", "", day), listOf(items, current));
 }
 

@@ -36,6 +36,19 @@ form.addEventListener("submit", (event) => {
   field.select();
 });
 
+// Somebody else who knows the person: the browser goes there and comes back.
+document.getElementById("provider")?.addEventListener("click", async () => {
+  problem.textContent = "";
+  try {
+    const answer = await fetch("/signin/provider", { method: "POST" });
+    const body = await answer.json();
+    if (answer.ok) location.assign(body.url);
+    else problem.textContent = body.error.message;
+  } catch {
+    problem.textContent = "Cannot reach the server. Is Hermes running?";
+  }
+});
+
 // Only the plain sign-in page has these elements; the page of a used link has its own text.
 function showSignedOut() {
   const told = document.getElementById("signed-out");

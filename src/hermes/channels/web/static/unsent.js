@@ -3,6 +3,14 @@
 
 const UNSENT = "unsent";
 const SIGNED_OUT = "signed-out";
+const USER = "user";
+
+// Who is signed in in this tab: what they wrote is not put before somebody else.
+export const knowUser = (user) => sessionStorage.setItem(USER, user);
+
+export function keepUnsentOf(user) {
+  if (sessionStorage.getItem(USER) !== user) dropUnsent();
+}
 
 export function noteSignOut() {
   sessionStorage.setItem(SIGNED_OUT, "yes");

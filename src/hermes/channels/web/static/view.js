@@ -78,6 +78,7 @@ export class ReplyView {
     else if (turn.reply) this.text = turn.reply;
     this.settle();
     if (isLive) this.speak(true);
+    this.node.append(...unfolding(turn));
     if (turn.files) this.node.append(filesNode(turn.id, "reply", turn.files));
     this.node.append(factsNode(turn));
   }
@@ -148,6 +149,35 @@ function factsNode(turn) {
   const why = linkNode(say("reply.why"), storyOf(turn.id));
   why.setAttribute("aria-label", say("reply.why_label"));
   node.append(why);
+  return node;
+}
+
+// What unfolds below an answer: the thoughts before it, and the calls of tools.
+function unfolding({ thoughts, tool_calls: calls }) {
+  const found = [];
+  if (thoughts) found.push(folded(say("thoughts.title"), [element("p", "thought", thoughts)]));
+  if (calls.length) found.push(folded(say("calls.title"), calls.flatMap(callNodes)));
+  return found;
+}
+
+function folded(title, nodes) {
+  const details = element("details", "unfold");
+  details.append(element("summary", "", title), ...nodes);
+  return details;
+}
+
+function callNodes({ name, arguments: given, failed, result }) {
+  const head = element("p", "call-name", name);
+  if (failed) head.append(" ", element("span", "call-failed", say("calls.failed")));
+  const nodes = [head, detail(given, say("calls.arguments", { tool: name }))];
+  return result ? [...nodes, detail(result, say("calls.result", { tool: name }))] : nodes;
+}
+
+function detail(text, label) {
+  const node = element("pre", "detail", text);
+  node.tabIndex = 0;
+  node.setAttribute("role", "region");
+  node.setAttribute("aria-label", label);
   return node;
 }
 

@@ -10,9 +10,10 @@ import { complain, say, wordsOf } from "./toast.js";
 // Returns a button, or null for a role that may not give the order.
 //
 // `fixed` are fields that the page fills; `fields` names those that the dialog asks for (default: the
-// required ones that are not fixed); `values` prefills them; `secret` hides what is typed. `danger`
+// required ones that are not fixed); `values` prefills them, and with `onlyChanged` only what is typed
+// over is said; `secret` hides what is typed. `danger`
 // colours it, `quick` needs no confirmation, `shows` shows the report, such as a token that is shown
-// only once. `done` is called with the report.
+// only once, `saves` saves it as a file of this name. `done` is called with the report.
 export function actionButton(name, options = {}) {
   if (!mayGive(name)) return null;
   const label = options.label ?? t(`do.${name}`);
@@ -24,24 +25,25 @@ export function actionButton(name, options = {}) {
   );
 }
 
-async function quickly(name, { fixed = {}, done }) {
+async function quickly(name, { fixed = {}, ...options }) {
   try {
-    await finish(await give(name, fixed), { done });
+    await finish(await give(name, fixed), options);
   } catch (error) {
     complain(error);
   }
 }
 
-async function finish(report, { done, shows }) {
-  if (shows) showReport(report);
+async function finish(report, { done, shows, saves }) {
+  if (saves) save(saves, "application/json", JSON.stringify(report, null, 2));
+  else if (shows) showReport(report);
   else say(report?.note ? String(report.note) : t("done"));
   await done?.(report);
 }
 
 function openDialog(name, options) {
-  const { fixed = {}, values = {}, secret = [], danger } = options;
+  const { fixed = {}, danger } = options;
   const asked = fieldsOf(order(name), { fixed, named: options.fields });
-  const form = formFields(asked, { values, secret });
+  const form = formFields(asked, options);
   const problem = el("p", { class: "problem", role: "alert" });
   const confirm = el("button", { type: "submit", class: danger ? "button danger" : "button main-button" }, options.label);
   const cancel = el("button", { type: "button", class: "button", on: { click: () => dialog.close() } }, t("cancel"));
@@ -70,6 +72,49 @@ function openDialog(name, options) {
       el("div", { class: "dialog-buttons" }, cancel, confirm),
     ),
   );
+}
+
+// Returns a button that gives an order for every picked row, one after the other; null for a role that
+// may not. What fails stays, and is said.
+export function bulkButton(name, { picked, fields, done }) {
+  if (!mayGive(name)) return null;
+  const label = t("bulk", { what: t(`do.${name}`) });
+  function run() {
+    if (!picked.size) return say(t("bulk.none"));
+    return confirmBulk(name, { label, rows: [...picked], fields, done });
+  }
+  return el("button", { type: "button", class: "button", on: { click: run } }, label);
+}
+
+function confirmBulk(name, { label, rows, fields, done }) {
+  const progress = el("p", { role: "status" }, t("bulk.count", { n: rows.length }));
+  const problems = el("ul", { class: "problem" });
+  async function submit(event) {
+    event.preventDefault();
+    confirm.disabled = true;
+    for (const [index, row] of rows.entries()) {
+      if (!dialog.isConnected) break;
+      try {
+        await give(name, fields(row));
+      } catch (error) {
+        problems.append(el("li", {}, wordsOf(error)));
+      }
+      progress.textContent = t("bulk.progress", { n: index + 1, all: rows.length });
+    }
+    await done?.();
+    if (!problems.childElementCount) dialog.close();
+  }
+  const confirm = el("button", { type: "submit", class: "button main-button" }, label);
+  const cancel = el("button", { type: "button", class: "button", on: { click: () => dialog.close() } }, t("close"));
+  const buttons = el("div", { class: "dialog-buttons" }, cancel, confirm);
+  const dialog = openModal(label, el("form", { on: { submit } }, el("p", {}, order(name).summary), progress, problems, buttons));
+}
+
+// Saves a text as a file of this browser.
+export function save(name, type, text) {
+  const address = URL.createObjectURL(new Blob([text], { type }));
+  el("a", { href: address, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(address), 1000);
 }
 
 // Opens a dialog that is gone once it is closed; the browser keeps the focus in it and gives it back.

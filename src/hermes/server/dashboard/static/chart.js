@@ -11,19 +11,15 @@ const BOTTOM = 22;
 const TICKS = 4;
 
 // Lines over time: `times` in seconds, each series with `name` and one value (or null) for each time.
-export function lineChart(title, { times, series, format }) {
-  const top = niceTop(Math.max(0, ...series.flatMap(({ values }) => values.filter((one) => one !== null))));
+// The scale goes up to `least` at least.
+export function lineChart(title, { times, series, format, least = 0 }) {
+  const top = niceTop(Math.max(least, ...series.flatMap(({ values }) => values.filter((one) => one !== null))));
   const first = times[0] ?? 0;
   const last = times.at(-1) ?? 1;
   const x = (at) => LEFT + ((at - first) / Math.max(1, last - first)) * (WIDE - LEFT - 8);
   const y = (value) => 8 + (1 - value / top) * (HIGH - BOTTOM - 8);
   const lines = series.map(({ values }, index) =>
-    pieces(times, values).map((points) =>
-      svg("polyline", {
-        class: `line series-${index}`,
-        points: points.map(([at, value]) => `${x(at).toFixed(1)},${y(value).toFixed(1)}`).join(" "),
-      }),
-    ),
+    pieces(times, values).map((points) => lineOf(points, { x, y, name: `line series-${index}` })),
   );
   const isLong = last - first > 90000;
   const picture = svg(
@@ -64,7 +60,16 @@ function pieces(times, values) {
     } else piece.push([times[index], value]);
   }
   if (piece.length) found.push(piece);
-  return found.map((points) => (points.length === 1 ? [points[0], points[0]] : points));
+  return found;
+}
+
+function lineOf(points, { x, y, name }) {
+  const [[at, value]] = points;
+  if (points.length === 1) return svg("circle", { class: name, cx: x(at), cy: y(value), r: 2 });
+  return svg("polyline", {
+    class: name,
+    points: points.map(([when, what]) => `${x(when).toFixed(1)},${y(what).toFixed(1)}`).join(" "),
+  });
 }
 
 const shown = (value, format) => (value === null || value === undefined ? "–" : format(value));
@@ -72,7 +77,7 @@ const shown = (value, format) => (value === null || value === undefined ? "–" 
 function niceTop(most) {
   if (most <= 0) return 1;
   const power = 10 ** Math.floor(Math.log10(most));
-  return [1, 2, 2.5, 5, 10].map((step) => step * power).find((step) => step >= most);
+  return [1, 2, 4, 8, 10].map((step) => step * power).find((step) => step >= most);
 }
 
 function grid(top, y, format) {

@@ -15,7 +15,7 @@ function fill(node, { on = {}, ...attributes }, children) {
     if (value === false || value === null || value === undefined) continue;
     node.setAttribute(name, value === true ? "" : String(value));
   }
-  node.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== ""));
+  node.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== ""));
   return node;
 }
 

@@ -12,13 +12,18 @@ export function fieldsOf(row, { fixed = {}, named }) {
 }
 
 // Returns `nodes` to show and `read`, which returns what they say.
-export function formFields(fields, { values = {}, secret = [] } = {}) {
+//
+// With `onlyChanged` fields that still have the value that they began with are not said.
+export function formFields(fields, { values = {}, secret = [], onlyChanged = false } = {}) {
   const controls = fields.map((field) => [field, controlOf(field, values[field.name], secret.includes(field.name))]);
+  const before = controls.map(([, control]) => stateOf(control));
   return {
     nodes: controls.map(([field, control]) => labelled(field, control)),
-    read: () => readAll(controls),
+    read: () => readAll(controls.filter(([, control], index) => !onlyChanged || stateOf(control) !== before[index])),
   };
 }
+
+const stateOf = (control) => (control.type === "checkbox" ? control.checked : control.value);
 
 function readAll(controls) {
   const said = {};
@@ -53,7 +58,7 @@ function controlOf(field, value, isSecret) {
   });
 }
 
-const LONG = ["text", "prompt", "system_prompt", "description", "archive"];
+const LONG = ["text", "prompt", "system_prompt", "system", "description", "archive"];
 
 const isLong = (field, text) => LONG.includes(field.name) || text.includes("\n") || text.length > 80;
 

@@ -66,8 +66,8 @@ export function size(bytes) {
 export const yes = (value) => (value ? t("yes") : t("no"));
 
 const TONES = {
-  good: ["connected", "active", "owner", "ok", "done", "ready", "on", "answers", "sent", "paired"],
-  bad: ["fatal", "failed", "blocked", "dead", "error", "unknown", "stopped", "refused", "disconnected", "deaf"],
+  good: ["connected", "active", "owner", "ok", "done", "ready", "on", "answers", "sent", "paired", "info"],
+  bad: ["fatal", "failed", "blocked", "dead", "error", "unknown", "stopped", "refused", "disconnected", "deaf", "fail", "critical"],
 };
 
 // A word that says a state, coloured by whether it is a good one.

@@ -1,6 +1,6 @@
 // A page that is data: lists of rows that orders report, with filters, a detail view and buttons.
 
-import { actionButton } from "./action.js";
+import { bulkButton } from "./action.js";
 import { detail } from "./detail.js";
 import { el } from "./dom.js";
 import { fieldsOf, formFields } from "./form.js";
@@ -19,8 +19,10 @@ const LEAST = 50;
 //   most            the largest `limit` that the order takes; the page asks for more step by step
 //   after           [field, row => cursor], for orders that continue a list
 //   id, parts       the part of the address that names a row, and what its detail view shows:
-//                   each part has title, order, fields(id), actions(report, id)
+//                   each part has title, order, fields(id), and may have pick(report, id) for a part of
+//                   the report, show(report), actions(report, id, again), and lazy: asked when it is opened
 //   actions         (row, done) => buttons beside a row
+//   bulk            [order, row => fields] pairs: buttons for all rows that are picked
 //   top             (done) => buttons over the list
 // A list whose order the role may not give is left out.
 export function listPage(...lists) {
@@ -55,19 +57,20 @@ async function content(view, list, again) {
   const limit = sizes.get(list) ?? Math.min(LEAST, list.most ?? LEAST);
   if (list.most) fields.limit = limit;
   const report = await give(list.order, fields, view);
-  let rows = report[list.rows];
+  let rows = report[list.rows] ?? [];
   if (!rows.length) return empty(list.empty ?? t("empty"));
   const options = {
     link: list.parts && ((row) => `${view.path}/${encodeURIComponent(list.id(row))}`),
     actions: list.actions && ((row) => list.actions(row, again).filter(Boolean)),
+    picked: list.bulk?.some(([name]) => mayGive(name)) ? new Set() : null,
   };
   const caption = list.title ?? view.title;
   const shown = table(caption, list.columns, rows, options);
-  const holder = el("div", {}, list.above?.(report) ?? null, shown);
+  const holder = el("div", {}, list.above?.(report) ?? null, bulkButtons(list, options.picked, again), shown);
   if (list.after) holder.append(moreButton(async () => {
     const [field, read] = list.after;
     const next = await give(list.order, { ...fields, [field]: read(rows.at(-1)) }, view);
-    rows = next[list.rows];
+    rows = next[list.rows] ?? [];
     holder.insertBefore(rows.length ? table(caption, list.columns, rows, options) : el("p", { class: "quiet" }, t("end")), holder.lastChild);
     return rows.length > 0;
   }));
@@ -77,6 +80,12 @@ async function content(view, list, again) {
     return true;
   }));
   return holder;
+}
+
+function bulkButtons(list, picked, again) {
+  if (!picked) return null;
+  const buttons = list.bulk.map(([name, fields]) => bulkButton(name, { picked, fields, done: again }));
+  return el("div", { class: "top-actions" }, buttons.filter(Boolean));
 }
 
 function moreButton(load) {
@@ -118,7 +127,9 @@ function showDetail(view, list) {
 function partOf(view, part) {
   const body = el("div", {});
   const again = loading(body, async () => {
-    const report = await give(part.order, part.fields(view.id), view);
+    const whole = await give(part.order, part.fields(view.id), view);
+    const report = part.pick ? part.pick(whole, view.id) : whole;
+    if (!report) return empty(t("gone"));
     const buttons = part.actions?.(report, view.id, again).filter(Boolean) ?? [];
     return [
       buttons.length ? el("div", { class: "top-actions" }, buttons) : null,
@@ -137,5 +148,3 @@ function foldedPart(part, body, again) {
     el("summary", {}, part.title), body);
   return fold;
 }
-
-export { actionButton };

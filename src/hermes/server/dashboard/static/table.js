@@ -7,10 +7,11 @@ import { wordsOf } from "./toast.js";
 
 // Returns a table of rows. A column is [name, format] or [name, format, read]; `cell` may turn the first
 // column into a link, `actions` adds buttons to a row.
-export function table(caption, columns, rows, { link, actions } = {}) {
+export function table(caption, columns, rows, { link, actions, picked } = {}) {
   const heads = columns.map(([name]) => el("th", { scope: "col" }, label(name)));
+  if (picked) heads.unshift(el("th", { scope: "col" }, el("span", { class: "hidden" }, t("pick"))));
   if (actions) heads.push(el("th", { scope: "col" }, el("span", { class: "hidden" }, t("actions"))));
-  const body = rows.map((row) => rowOf(columns, row, { link, actions }));
+  const body = rows.map((row) => rowOf(columns, row, { link, actions, picked }));
   return el(
     "div",
     { class: "table", role: "region", tabindex: 0, "aria-label": caption },
@@ -18,16 +19,23 @@ export function table(caption, columns, rows, { link, actions } = {}) {
   );
 }
 
-function rowOf(columns, row, { link, actions }) {
+function rowOf(columns, row, { link, actions, picked }) {
   const cells = columns.map(([name, format = "text", read], index) => {
     const value = read ? read(row) : row[name];
     const shown = FORMATS[format](value);
     const target = index === 0 ? link?.(row) : null;
     const content = target ? el("a", { href: target }, shown) : shown;
-    return el("td", { "data-label": label(name), class: format }, content);
+    return el("td", { "data-label": label(name), class: `as-${format}` }, content);
   });
+  if (picked) cells.unshift(el("td", { "data-label": t("pick") }, pickBox(row, picked, String(row[columns[0][0]]))));
   if (actions) cells.push(el("td", { class: "row-actions" }, actions(row)));
   return el("tr", {}, cells);
+}
+
+function pickBox(row, picked, name) {
+  const change = () => (box.checked ? picked.add(row) : picked.delete(row));
+  const box = el("input", { type: "checkbox", "aria-label": t("pick.row", { name }), on: { change } });
+  return box;
 }
 
 // Shows what `load` returns, and its state meanwhile; returns a function that loads again.

@@ -1,11 +1,24 @@
 -- name: add
 -- Keep a credential's hash.
-INSERT INTO credentials (kind, digest, label, created_at, expires_at, role, parent, may_delegate)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8);
+INSERT INTO credentials (kind, digest, label, created_at, expires_at, role, parent, may_delegate,
+    user_id)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9);
 
 -- name: find
--- A credential that is known, unused and not expired.
-SELECT digest, label, role, created_at, expires_at, parent, seen_at, may_delegate FROM credentials
+-- A credential that is known, unused and not expired, and whose person is not blocked unless it is the owner's.
+SELECT digest, label, role, created_at, expires_at, parent, seen_at, may_delegate, user_id
+FROM credentials
+WHERE kind = ?1 AND digest = ?2 AND used_at IS NULL AND (expires_at IS NULL OR expires_at > ?3)
+    AND (user_id = '' OR role = 'owner' OR NOT EXISTS (
+        SELECT 1 FROM user_channels AS channel JOIN people ON people.id = channel.person_id
+        WHERE channel.platform = 'web' AND channel.user_id = credentials.user_id
+            AND people.blocked_at IS NOT NULL
+    ));
+
+-- name: unused
+-- A link that nobody has used and that has not expired.
+SELECT digest, label, role, created_at, expires_at, parent, seen_at, may_delegate, user_id
+FROM credentials
 WHERE kind = ?1 AND digest = ?2 AND used_at IS NULL AND (expires_at IS NULL OR expires_at > ?3);
 
 -- name: use_once
@@ -27,8 +40,40 @@ DELETE FROM credentials WHERE expires_at <= ?1 OR (used_at IS NOT NULL AND used_
 
 -- name: list
 -- Every credential of a kind, the newest first.
-SELECT digest, label, role, created_at, expires_at, parent, seen_at, may_delegate FROM credentials
+SELECT digest, label, role, created_at, expires_at, parent, seen_at, may_delegate, user_id
+FROM credentials
 WHERE kind = ?1 ORDER BY created_at DESC, digest;
+
+-- name: sessions_of
+-- The sessions of a person of the web chat, the newest first.
+SELECT digest, label, role, created_at, expires_at, parent, seen_at, may_delegate, user_id
+FROM credentials
+WHERE user_id = ?1 AND user_id <> '' AND kind = 'session' ORDER BY created_at DESC, digest;
+
+-- name: name
+-- The person of a web chat's user, and their name, sealed.
+SELECT person_id, name FROM user_channels WHERE platform = 'web' AND user_id = ?1;
+
+-- name: invited
+-- How many invitations are open.
+SELECT count(*) FROM credentials WHERE kind = 'invite';
+
+-- name: is_blocked
+-- Whether the person of a web chat's user is blocked.
+SELECT 1 FROM user_channels AS channel JOIN people ON people.id = channel.person_id
+WHERE channel.platform = 'web' AND channel.user_id = ?1 AND people.blocked_at IS NOT NULL;
+
+-- name: end_of_person
+-- End the sessions and invitations of a person in the web chat, but not the owner's.
+DELETE FROM credentials WHERE user_id <> '' AND role <> 'owner' AND user_id IN (
+    SELECT user_id FROM user_channels WHERE platform = 'web' AND person_id = ?1
+);
+
+-- name: forget_person
+-- End everything that a person could sign in with, before their channels are forgotten.
+DELETE FROM credentials WHERE user_id <> '' AND user_id IN (
+    SELECT user_id FROM user_channels WHERE platform = 'web' AND person_id = ?1
+);
 
 -- name: maker
 -- A token or a session that makes another credential and is still good: when it ends.

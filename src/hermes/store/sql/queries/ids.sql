@@ -20,6 +20,17 @@ SELECT id FROM (
     WHERE substr(id, -length(?1)) = ?1
 ) ORDER BY id DESC LIMIT ?2;
 
+-- name: delivery
+-- Deliveries, in the same way.
+SELECT id FROM (
+    SELECT id FROM (
+        SELECT id FROM outbox WHERE id >= ?1 AND id < ?1 || '~' ORDER BY id DESC LIMIT ?2
+    )
+    UNION
+    SELECT id FROM (SELECT id FROM outbox ORDER BY id DESC LIMIT ?3)
+    WHERE substr(id, -length(?1)) = ?1
+) ORDER BY id DESC LIMIT ?2;
+
 -- name: call
 -- Calls of /v1 among the newest.
 SELECT message_id FROM (
@@ -47,6 +58,17 @@ SELECT platform || ':' || user_id FROM (
 )
 WHERE substr(platform || ':' || user_id, 1, length(?1)) = ?1
 ORDER BY platform, user_id LIMIT ?2;
+
+-- name: replay
+-- Replays, in the same way as messages.
+SELECT id FROM (
+    SELECT id FROM (
+        SELECT id FROM replays WHERE id >= ?1 AND id < ?1 || '~' ORDER BY id DESC LIMIT ?2
+    )
+    UNION
+    SELECT id FROM (SELECT id FROM replays ORDER BY id DESC LIMIT ?3)
+    WHERE substr(id, -length(?1)) = ?1
+) ORDER BY id DESC LIMIT ?2;
 
 -- name: job
 -- Scheduled jobs among the newest.

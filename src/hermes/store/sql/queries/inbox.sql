@@ -6,9 +6,9 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 'new', ?12, ?13, ?14, ?15,
 RETURNING seq;
 
 -- name: find_external
--- Find the message that already has this id.
+-- Find the message that already has this id, or had it before its person was erased.
 SELECT id, digest, state FROM inbox
-WHERE account = ?1 AND platform = ?2 AND route = ?3 AND external_id = ?4;
+WHERE account = ?1 AND platform = ?2 AND route = ?3 AND external_id IN (?4, ?5);
 
 -- name: find_content
 -- Find the message whose sender signed the same content, whatever its id.

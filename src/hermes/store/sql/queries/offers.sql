@@ -57,3 +57,50 @@ UPDATE offers SET shown = 1 WHERE id = ?1;
 -- name: vanished
 -- A notice is gone.
 UPDATE outbox SET vanish_s = 0 WHERE id = ?1;
+
+-- name: is_in_doubt
+-- Whether something may have been posted in a chat without its id being known.
+SELECT 1 FROM outbox
+WHERE platform = ?1 AND chat_id = ?2 AND state NOT IN ('sent', 'dead')
+    AND (sending_at IS NOT NULL OR state IN ('preview', 'unknown')) LIMIT 1;
+
+-- name: knows_early
+-- Whether a reaction is kept already.
+SELECT 1 FROM early_reactions WHERE id = ?1;
+
+-- name: keep_early
+-- A reaction that came before its message was known.
+INSERT INTO early_reactions (id, platform, chat_id, platform_message_id, person_id, body, at)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7);
+
+-- name: early
+-- Reactions of which the message is known now, in the order in which they came.
+SELECT id, person_id, body FROM early_reactions AS early
+WHERE EXISTS (
+    SELECT 1 FROM outbox INDEXED BY outbox_posted
+    WHERE outbox.platform_message_id = early.platform_message_id
+        AND outbox.platform = early.platform AND outbox.chat_id = early.chat_id
+) OR EXISTS (
+    SELECT 1 FROM outbox_parts JOIN outbox ON outbox.id = delivery
+    WHERE outbox_parts.platform_message_id = early.platform_message_id
+        AND outbox.platform = early.platform AND outbox.chat_id = early.chat_id
+)
+ORDER BY at, id LIMIT ?1;
+
+-- name: old_early
+-- Reactions that are too old, and those beyond the newest.
+SELECT id FROM early_reactions WHERE at < ?1
+UNION
+SELECT id FROM (SELECT id FROM early_reactions ORDER BY at DESC LIMIT 1000000 OFFSET ?2) AS surplus;
+
+-- name: early_of
+-- Reactions of a person.
+SELECT id FROM early_reactions WHERE person_id = ?1;
+
+-- name: early_body
+-- The body of a reaction.
+SELECT body FROM early_reactions WHERE id = ?1;
+
+-- name: drop_early
+-- A reaction was handed on, or is too old.
+DELETE FROM early_reactions WHERE id = ?1;

@@ -91,13 +91,23 @@ SELECT id FROM outbox INDEXED BY outbox_open
 WHERE state NOT IN ('sent', 'dead') AND state = 'unknown' AND held = 1 AND next_at < ?1
 LIMIT ?2;
 
+-- name: session_platforms
+-- The platforms that have sessions, one step along the index for each.
+WITH RECURSIVE found (platform) AS (
+    SELECT min(platform) FROM lanes INDEXED BY lanes_used
+    UNION ALL
+    SELECT (SELECT min(platform) FROM lanes INDEXED BY lanes_used WHERE platform > found.platform)
+    FROM found WHERE found.platform IS NOT NULL
+)
+SELECT platform FROM found WHERE platform IS NOT NULL;
+
 -- name: sessions
--- Sessions that have not ended, the most recently used first.
+-- Sessions of a platform that have not ended, the most recently used first.
 SELECT key, epoch, platform, person_id, turns, used_at, waiting_on IS NOT NULL OR EXISTS (
     SELECT 1 FROM inbox INDEXED BY inbox_open WHERE lane = lanes.key AND state <> 'done'
 )
-FROM lanes
-WHERE (?1 = '' OR platform = ?1) AND ended_at IS NULL AND head > 0
+FROM lanes INDEXED BY lanes_used
+WHERE platform = ?1 AND ended_at IS NULL AND head > 0
     AND key NOT LIKE '%/%' AND key NOT LIKE '%#%'
 ORDER BY used_at DESC LIMIT ?2;
 

@@ -77,6 +77,10 @@ SELECT id, seq, message_id, person_id, target, body, state, purpose, platform_me
     story, ended_at, stopped_by, most, vanish_s
 FROM outbox WHERE message_id = ?1 ORDER BY seq;
 
+-- name: message_of
+-- The message that a delivery answers; one that answers none is its own.
+SELECT message_id FROM outbox WHERE id = ?1;
+
 -- name: due
 -- What may be sent now: each chat's oldest open reply whose time has come, or is impossibly far away.
 SELECT id, seq, message_id, person_id, target, body, state, purpose, platform_message_id, chunk,

@@ -53,7 +53,7 @@ SELECT erased_at IS NOT NULL FROM people WHERE id = ?1;
 -- name: forget_writing
 -- Close the old sessions of a person's senders: nobody goes on in them.
 UPDATE OR REPLACE lane_writers SET user_id = ''
-WHERE user_id IN (SELECT user_id FROM user_channels WHERE person_id = ?1 AND platform = 'rest');
+WHERE user_id IN (SELECT user_id FROM user_channels WHERE person_id = ?1 AND platform IN ('rest', 'web'));
 
 -- name: forget_channels
 -- The person's platform ids are no longer known.

@@ -16,8 +16,8 @@ SELECT id, CAST(name AS BLOB) FROM graphs WHERE id > ?1 ORDER BY id LIMIT ?2;
 SELECT id, name FROM graphs WHERE name >= ?1 || '#' AND name < ?1 || '$';
 
 -- name: branches
--- The branches of a graph.
-SELECT branch FROM refs WHERE graph = ?1;
+-- The branches of a graph that people have moved: a replay does not make a conversation younger.
+SELECT branch FROM refs WHERE graph = ?1 AND branch NOT LIKE 'replay:%';
 
 -- name: is_newest
 -- Whether a graph has the highest number of all; numbers are never to be used twice.
@@ -78,6 +78,10 @@ DELETE FROM feedback WHERE graph = ?1;
 -- name: drop_blobs
 -- Forget the messages of a graph.
 DELETE FROM blobs WHERE graph = ?1 AND name IS NOT NULL;
+
+-- name: drop_replays
+-- Forget the replays of the messages of a graph.
+DELETE FROM replays WHERE graph = ?1;
 
 -- name: drop_graph
 -- Forget a graph.

@@ -12,6 +12,10 @@ INSERT INTO secrets (agent, name, sealed, hash, set_at, set_by) VALUES (?1, ?2, 
 ON CONFLICT (agent, name) DO UPDATE SET
     sealed = excluded.sealed, hash = excluded.hash, set_at = excluded.set_at, set_by = excluded.set_by;
 
+-- name: sealed
+-- The sealed value of a secret.
+SELECT sealed FROM secrets WHERE agent = ?1 AND name = ?2;
+
 -- name: others
 -- How many secrets there are beside one.
 SELECT count(*) FROM secrets WHERE NOT (agent = ?1 AND name = ?2);

@@ -27,6 +27,19 @@ WHERE key = ?1 AND epoch = ?2 AND ended_at IS NULL AND waiting_on IS NULL
     )
 RETURNING epoch;
 
+-- name: undo
+-- A session whose last messages are taken out, if it is as it was looked at and nothing is under way.
+UPDATE lanes SET head = head + 1, fence = fence + 1, adapter = NULL
+WHERE key = ?1 AND epoch = ?2 AND head = ?3 AND ended_at IS NULL AND waiting_on IS NULL
+    AND NOT EXISTS (
+        SELECT 1 FROM inbox INDEXED BY inbox_open WHERE lane = ?1 AND state <> 'done'
+    )
+    AND NOT EXISTS (
+        SELECT 1 FROM inbox INDEXED BY inbox_open
+        WHERE lane > ?1 || '/' AND lane < ?1 || '0' AND state <> 'done'
+    )
+RETURNING head;
+
 -- name: move_waiting
 -- What waits on a lane belongs to the conversation that begins.
 UPDATE inbox SET epoch = ?2 WHERE lane = ?1 AND state <> 'done' AND state = 'new';

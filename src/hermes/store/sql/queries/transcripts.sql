@@ -29,6 +29,27 @@ WHERE platform = ?1 AND (head > 0 OR (key NOT LIKE '%/%' AND EXISTS (
 )))
 ORDER BY used_at DESC LIMIT ?2;
 
+-- name: sessions_of_user
+-- As `sessions_of_platform`, of one user of a person: names of sessions end with the user, those of old ones do not.
+SELECT key, platform, chat_id, person_id, epoch, head, used_at,
+    (SELECT id FROM inbox INDEXED BY inbox_lane WHERE inbox.lane = lanes.key
+        AND inbox.person_id = lanes.person_id AND inbox.control = 0 ORDER BY seq LIMIT 1),
+    temporary, EXISTS (
+        SELECT 1 FROM approvals WHERE state = 'waiting' AND approvals.id < 'q_' AND (
+            lane = lanes.key OR (lane > lanes.key || '/' AND lane < lanes.key || '0')
+        )
+    )
+FROM lanes INDEXED BY lanes_person
+WHERE person_id = ?1 AND platform = ?2
+    AND (substr(key, length(key) - length(?3) + 1) = ?3 OR EXISTS (
+        SELECT 1 FROM lane_writers WHERE lane_writers.lane = lanes.key AND user_id = ?4
+    ))
+    AND (head > 0 OR EXISTS (
+        SELECT 1 FROM inbox INDEXED BY inbox_lane
+        WHERE inbox.lane = lanes.key AND inbox.control = 0 AND inbox.body IS NOT NULL
+    ))
+ORDER BY used_at DESC LIMIT ?5;
+
 -- name: epoch
 -- The epoch that a session is in, and whether it is temporary.
 SELECT epoch, temporary FROM lanes WHERE key = ?1;
