@@ -180,10 +180,11 @@ class Reception:
                 user_id=settled.user_id,
             ), settled.told_on
         if settled.until > now:
-            text = say(
-                "There were too many wrong codes for {platform}. Try again in ", platform=platform
-            )
-            return f"{text}{minutes(settled.until - now)}.", ""
+            return say(
+                "There were too many wrong codes for {platform}. Try again in {time}.",
+                platform=platform,
+                time=minutes(settled.until - now),
+            ), ""
         return say(
             "Nobody on {platform} waits with this code: it may be used or too old.",
             platform=platform,
@@ -207,13 +208,13 @@ class Reception:
         """Return who the sender is here; in groups, their other accounts are left out."""
         known = await self._users.get(person_id)
         lines = [
-            say("You are {source}, person {person_id}.", source=_name(source), person_id=person_id)
+            say("You are {name}, person {person_id}.", name=_name(source), person_id=person_id)
         ]
         if known is not None and source.chat_type == "dm":
             others = [f"{one.platform}:{one.user_id}" for one in known.channels]
             linked = [name for name in others if name != _name(source)]
             lines.append(say("Your tier is {tier}.", tier=known.tier))
-            lines += [say("Linked to you: {linked}.", linked=", ".join(linked))] if linked else []
+            lines += [say("Linked to you: {names}.", names=", ".join(linked))] if linked else []
         where = where_of(source)
         admin = is_named_admin(source.user_id, where=where, settings=self._settings.access)
         lines.append(
@@ -238,8 +239,8 @@ class Reception:
         if asked.asking == "early":
             text = say(
                 "You asked to be let in a short while ago: give the code that I sent you to the "
-                "operator of this gateway. If it is lost, write again in {until} for a new one.",
-                until=minutes(asked.until - now),
+                "operator of this gateway. If it is lost, write again in {time} for a new one.",
+                time=minutes(asked.until - now),
             )
             return AccessNotice(
                 text, f"nobody has let them in, and they asked a short while ago; {rule}"
@@ -274,31 +275,31 @@ class Reception:
 def _full_text(source: Source, wait_s: float) -> str:
     """Return the answer to a newcomer without a code; the operator can let them in without one."""
     return say(
-        "Too many people are waiting to be let in here. Please write again in {wait_s}, or "
+        "Too many people are waiting to be let in here. Please write again in {time}, or "
         "ask the operator of this gateway to let you in without a code: `hermes users "
-        "activate {source}`.",
-        wait_s=minutes(wait_s),
-        source=_name(source),
+        "activate {name}`.",
+        time=minutes(wait_s),
+        name=_name(source),
     )
 
 
 def _pairing_text(source: Source, code: str, *, valid_s: float) -> str:
     return say(
         "I do not know you yet. Your pairing code is {code}: give it to the operator of this "
-        "gateway. They let you in with `hermes pair approve {sender} {code}`, within "
-        "{valid_s}. You are {source} here.",
+        "gateway. They let you in with `hermes pair approve {platform} {code}`, within "
+        "{time}. You are {name} here.",
         code=spoken(code),
-        sender=source.sender[0],
-        valid_s=how_long(valid_s),
-        source=_name(source),
+        platform=source.sender[0],
+        time=how_long(valid_s),
+        name=_name(source),
     )
 
 
 def _signup_text(source: Source) -> str:
     return say(
         "I do not know you yet, so I cannot answer. Ask the operator of this gateway to let "
-        "you in; you are {source} here.",
-        source=_name(source),
+        "you in; you are {name} here.",
+        name=_name(source),
     )
 
 
@@ -355,8 +356,8 @@ def link_text(settled: PairingCodeResult, *, now: float) -> str:
         )
     if settled.verdict == "locked" or settled.until > now:
         return say(
-            "There were too many wrong codes. Try again in {until}.",
-            until=minutes(settled.until - now),
+            "There were too many wrong codes. Try again in {time}.",
+            time=minutes(settled.until - now),
         )
     return say(
         "That code is not good: it may be wrong, used or too old. Send `/link` there for a new one."

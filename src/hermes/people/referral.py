@@ -77,7 +77,7 @@ def _check_is_newcomer(
     if at - person.created_at > settings.referral_days * _DAY_S:
         raise Forbidden(
             say(
-                "A referral code counts in a person's first {referral_days} days only.",
-                referral_days=settings.referral_days,
+                "A referral code counts in a person's first {days} days only.",
+                days=settings.referral_days,
             )
         )

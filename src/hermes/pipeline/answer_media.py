@@ -116,9 +116,13 @@ def _named(media: Media) -> str:
     if media.url is not None:
         target = media.url.replace("(", "%28").replace(")", "%29")
         return f"[{media.name or 'attachment'}]({target})"
-    return say("(A file that cannot be sent here: {value})", value=media.name or "without a name")
+    return (
+        say("(A file that cannot be sent here: {name})", name=media.name)
+        if media.name
+        else say("(A file without a name that cannot be sent here)")
+    )
 
 
 def _refused(place: str, why: str) -> str:
-    name = safe_name(place) or "a file"
-    return say("({name} was not sent: {value}.)", name=name[:_SHOWN], value=why.rstrip("."))
+    name = safe_name(place) or say("a file")
+    return say("({name} was not sent: {reason}.)", name=name[:_SHOWN], reason=why.rstrip("."))

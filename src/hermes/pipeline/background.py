@@ -57,7 +57,10 @@ def title_of(text: str) -> str:
 
 def under_task(turn: Turn, parts: tuple[Part, ...]) -> tuple[Part, ...]:
     """Return what is delivered of a task: first of all which one it was."""
-    return (TextPart(say("In the background: {text}\n\n", text=title_of(turn.event.text))), *parts)
+    return (
+        TextPart(say("In the background: {task}", task=title_of(turn.event.text)) + "\n\n"),
+        *parts,
+    )
 
 
 def mirrors_of(turn: Turn, reply: Reply) -> tuple[str, ...]:

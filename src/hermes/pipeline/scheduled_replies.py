@@ -19,7 +19,7 @@ from hermes.pipeline.targets import reply_id
 from hermes.pipeline.turn import Turn
 from hermes.ports.outbox import NewDelivery
 from hermes.ports.sends import FoundTarget, Parcel
-from hermes.texts.say import say
+from hermes.texts.say import number, say, words
 
 MOST_NAMED_CHARS: Final = 2_000
 
@@ -80,15 +80,16 @@ def cut(parts: tuple[Part, ...], job: str, *, settings: CronSettings) -> tuple[P
 
 
 def _shortened(text: str, job: str, *, limit: int) -> str:
-    rest = say("/schedule output {job} shows them in the chat that the job is from", job=job)
-    if ":" in job:
-        rest = say("in the conversation of {job}, which `hermes search` finds", job=job)
-    return say(
-        "{text}\n\n… [cut here: {text_c} characters in all. They are kept whole: {rest}]",
-        text=text[:limit],
-        text_c=f"{len(text):,}",
-        rest=rest,
+    in_chat = words(
+        "… [cut here: {count} characters in all. They are kept whole: /schedule output {job} shows them "
+        "in the chat that the job is from]"
     )
+    in_search = words(
+        "… [cut here: {count} characters in all. They are kept whole, in the conversation of {job}, "
+        "which `hermes search` finds]"
+    )
+    note = say(in_search if ":" in job else in_chat, count=number(len(text)), job=job)
+    return f"{text[:limit]}\n\n{note}"
 
 
 async def _send(turn: Turn, reply: Reply, ctx: TurnContext) -> FoundTarget:

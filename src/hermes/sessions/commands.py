@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 import msgspec
 
 from hermes.errors import ConfigurationError
+from hermes.texts.say import words
 
 _WORD = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 
@@ -53,118 +54,122 @@ class TypedCommand(msgspec.Struct, frozen=True):
 BUILT_IN: tuple[CommandSpec, ...] = (
     CommandSpec(
         name="help",
-        about="what you can say here",
+        about=words("what you can say here"),
         use="[COMMAND]",
         examples=("/help", "/help schedule"),
         beside=True,
     ),
-    CommandSpec(name="whoami", about="who you are to me", beside=True),
-    CommandSpec(name="new", about="start a new conversation", aliases=("reset",), beside=True),
+    CommandSpec(name="whoami", about=words("who you are to me"), beside=True),
+    CommandSpec(
+        name="new", about=words("start a new conversation"), aliases=("reset",), beside=True
+    ),
     CommandSpec(
         name="stop",
-        about="stop what I am doing; with all, also what I do in the background",
+        about=words("stop what I am doing; with all, also what I do in the background"),
         use="[all]",
         examples=("/stop", "/stop all"),
         beside=True,
     ),
-    CommandSpec(name="status", about="what I am doing", beside=True),
+    CommandSpec(name="status", about=words("what I am doing"), beside=True),
     CommandSpec(
         name="queue",
-        about="say something that waits until I am done; alone: what waits",
+        about=words("say something that waits until I am done; alone: what waits"),
         use="[TEXT]",
         examples=("/queue and then translate it", "/queue"),
         beside=True,
     ),
     CommandSpec(
         name="steer",
-        about="tell me something while I work, without stopping me",
+        about=words("tell me something while I work, without stopping me"),
         use="TEXT",
         examples=("/steer keep it short",),
         beside=True,
     ),
     CommandSpec(
         name="background",
-        about="have me do something beside this conversation",
+        about=words("have me do something beside this conversation"),
         use="TEXT",
         examples=("/background find three good articles on bees and sum them up",),
         beside=True,
     ),
     CommandSpec(
         name="approve",
-        about="let a tool run that waits for it",
+        about=words("let a tool run that waits for it"),
         use="[ID]",
         beside=True,
     ),
-    CommandSpec(name="deny", about="do not let it run", use="[ID]", beside=True),
+    CommandSpec(name="deny", about=words("do not let it run"), use="[ID]", beside=True),
     CommandSpec(
         name="model",
-        about="which model answers in this conversation",
+        about=words("which model answers in this conversation"),
         use="[NAME | auto]",
         examples=("/model", "/model anthropic:claude-sonnet-4-6", "/model auto"),
     ),
     CommandSpec(
         name="reasoning",
-        about="how long I think before I answer in this conversation",
+        about=words("how long I think before I answer in this conversation"),
         use="[low | medium | high | large | off]",
         examples=("/reasoning high", "/reasoning large", "/reasoning off"),
     ),
     CommandSpec(
         name="undo",
-        about="take the last message, or more of them, and what followed out of the conversation",
+        about=words(
+            "take the last message, or more of them, and what followed out of the conversation"
+        ),
         use="[NUMBER]",
         examples=("/undo", "/undo 3"),
     ),
-    CommandSpec(name="retry", about="have me answer the last message again"),
-    CommandSpec(name="compact", about="sum up what was said before the last message"),
+    CommandSpec(name="retry", about=words("have me answer the last message again")),
+    CommandSpec(name="compact", about=words("sum up what was said before the last message")),
     CommandSpec(
         name="branch",
-        about="keep this state of the conversation under a name, or go back to one",
+        about=words("keep this state of the conversation under a name, or go back to one"),
         use="[NAME | list | to NAME]",
         examples=("/branch before-the-trip", "/branch list", "/branch to before-the-trip"),
     ),
     CommandSpec(
         name="memory",
-        about="what I know of you",
+        about=words("what I know of you"),
         use="[forget KEY]",
         examples=("/memory", "/memory forget diet"),
         beside=True,
     ),
     CommandSpec(
         name="search",
-        about="find what was said before",
+        about=words("find what was said before"),
         use="WORDS",
         examples=("/search invoice march", '/search "blue door"'),
         beside=True,
     ),
     CommandSpec(
         name="schedule",
-        about="what I do for you at set times",
+        about=words("what I do for you at set times"),
         use="[WHEN: WHAT | show ID | pause ID | resume ID | run ID | output ID | remove ID]",
         examples=("/schedule every weekday at 9: what is on today?", "/schedule"),
         beside=True,
     ),
-    CommandSpec(name="usage", about="what this conversation has used", beside=True),
+    CommandSpec(name="usage", about=words("what this conversation has used"), beside=True),
     CommandSpec(
         name="credits",
-        about="what you have left",
+        about=words("what you have left"),
         use="[CODE]",
         examples=("/credits", "/credits AB12CD"),
     ),
     CommandSpec(
         name="language",
-        about="in which language I tell you things like this one",
+        about=words("in which language I tell you things like this one"),
         use="[CODE | auto]",
         examples=("/language", "/language de", "/language auto"),
     ),
     CommandSpec(
         name="link",
-        about="use me from another account as the same person",
+        about=words("use me from another account as the same person"),
         use="[CODE]",
         examples=("/link", "/link ABCD-EFGH"),
     ),
     CommandSpec(
         name="pair",
-        about="let somebody in who waits with a code, or refuse them",
+        about=words("let somebody in who waits with a code, or refuse them"),
         use="PLATFORM CODE | deny PLATFORM:USER",
         examples=("/pair telegram K7QM-4XWP", "/pair deny telegram:123"),
         beside=True,
@@ -172,13 +177,13 @@ BUILT_IN: tuple[CommandSpec, ...] = (
     ),
     CommandSpec(
         name="restart",
-        about="finish what runs and start the gateway again",
+        about=words("finish what runs and start the gateway again"),
         beside=True,
         admins=True,
     ),
     CommandSpec(
         name="reload-mcp",
-        about="read the tool servers of the configuration again",
+        about=words("read the tool servers of the configuration again"),
         use="[once | always | cancel]",
         examples=("/reload-mcp once",),
         admins=True,

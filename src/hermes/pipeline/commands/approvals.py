@@ -97,7 +97,7 @@ async def _answer(turn: Turn, ctx: TurnContext, asked: Approval, *, is_yes: bool
     opened = services.questions.find(asked.id)
     if who == asked.requester and deciders != "admins":
         if opened is None:
-            return AnswerReceipt(CLOSED)
+            return AnswerReceipt(say(CLOSED))
         return await settle_question(turn, ctx, opened, is_yes=is_yes)
     return await _decide(turn, ctx, asked, is_yes=is_yes)
 
@@ -120,7 +120,7 @@ async def _decide(turn: Turn, ctx: TurnContext, asked: Approval, *, is_yes: bool
     ):
         settled = await store.approvals.get(asked.id)
         if settled is None or settled.decided_by != turn.id:
-            return AnswerReceipt(CLOSED, is_refused=True)
+            return AnswerReceipt(say(CLOSED), is_refused=True)
     services.questions.decided(asked.id, is_yes=is_yes)
     ctx.journal.note("approval", id=asked.id, state=state, by=asker_of(turn.event))
     return AnswerReceipt("Approved." if is_yes else "Denied.")

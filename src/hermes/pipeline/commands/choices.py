@@ -16,7 +16,7 @@ from hermes.pipeline.services import TurnContext
 from hermes.pipeline.turn import Turn
 from hermes.ports.effort import Effort
 from hermes.routing.plan import CallNeeds
-from hermes.texts.say import say
+from hermes.texts.say import say, words
 
 _AUTO = "auto"
 _OFF = frozenset({"off", "none", "auto"})
@@ -39,8 +39,8 @@ async def choose_model(turn: Turn, ctx: TurnContext, argument: str) -> Reply:
             parts=(
                 TextPart(
                     say(
-                        "{value}. /model shows those that can be chosen.",
-                        value=str(error).rstrip("."),
+                        "{reason}. /model shows those that can be chosen.",
+                        reason=str(error).rstrip("."),
                     )
                 ),
             ),
@@ -58,14 +58,16 @@ async def choose_reasoning(turn: Turn, ctx: TurnContext, argument: str) -> Reply
     word, choices = argument.lower(), turn.choices
     if not word:
         now = choices.reasoning or turn.agent.settings.reasoning or say("left to the model")
-        model = say(", with the model for large tasks") if choices.task == _LARGE else ""
-        text = say(
-            "Reasoning is {now}{model}. /reasoning low, medium, high, large or off changes that.",
-            now=now,
-            model=model,
+        plain = words(
+            "Reasoning is {now}. /reasoning low, medium, high, large or off changes that."
         )
-        words = ("low", "medium", "high", "large", "off")
-        options = tuple(Option(one.capitalize(), f"/reasoning {one}") for one in words)
+        large = words(
+            "Reasoning is {now}, with the model for large tasks. /reasoning low, medium, high, "
+            "large or off changes that."
+        )
+        text = say(large if choices.task == _LARGE else plain, now=now)
+        levels = ("low", "medium", "high", "large", "off")
+        options = tuple(Option(one.capitalize(), f"/reasoning {one}") for one in levels)
         return _asked(turn, ctx, text, options=options)
     if word in _OFF:
         return _chosen(
@@ -91,7 +93,9 @@ def _choose_large(turn: Turn, ctx: TurnContext) -> Reply:
     """Let the route for large tasks choose the model, if there is one."""
     route = ctx.services.settings.routing.task_routes.get(_LARGE)
     if route is None or (route.primary or route.fallback) is None:
-        text = say("No model is set for large tasks (routing.task_routes.{large}).", large=_LARGE)
+        text = say(
+            "No model is set for large tasks ({setting}).", setting=f"routing.task_routes.{_LARGE}"
+        )
         return Reply(parts=(TextPart(text),), outcome=Outcome.REFUSED)
     if turn.choices.model is not None:
         text = say(
@@ -107,7 +111,9 @@ async def _tell_models(turn: Turn, ctx: TurnContext) -> Reply:
     names = (await ctx.services.planner.names())[:_MOST_SHOWN]
     now = turn.choices.model
     head = (
-        say("{now} answers here.", now=now) if now else say("The model is chosen for each message.")
+        say("{model} answers here.", model=now)
+        if now
+        else say("The model is chosen for each message.")
     )
     if not names:
         return _said(head)

@@ -35,10 +35,12 @@ async def help_with(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
             return refused(_unknown(word.removeprefix("/"), source, ctx))
         return Effect(text=_all_about(spec))
     known = (*book, *_skills(turn, ctx).values())
-    lines = [f"- /{spec.name}: {spec.about}" for spec in known if _may_use(spec, source, ctx)]
+    lines = [f"- /{spec.name}: {say(spec.about)}" for spec in known if _may_use(spec, source, ctx)]
     offers = () if ctx.services.mcp is None else ctx.services.mcp.prompts(source.platform)
     prompts = (prompt_command(offer) for offer in offers)
-    lines += [f"- /{spec.name}: {spec.about}" for spec in prompts if _may_use(spec, source, ctx)]
+    lines += [
+        f"- /{spec.name}: {say(spec.about)}" for spec in prompts if _may_use(spec, source, ctx)
+    ]
     intro = say("Just write to me. These commands do more; /help COMMAND explains one.")
     return Effect(text="\n".join((intro, "", *lines)))
 
@@ -79,7 +81,7 @@ def _unknown(word: str, source: Source, ctx: HelpContext) -> str:
 
 def _all_about(spec: CommandSpec) -> str:
     head = f"/{spec.name} {spec.use}".strip()
-    lines = [f"{head}: {spec.about}"]
+    lines = [f"{head}: {say(spec.about)}"]
     if spec.aliases:
         lines.append("Also: " + ", ".join(f"/{word}" for word in spec.aliases))
     if spec.examples:

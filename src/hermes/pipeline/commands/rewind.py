@@ -28,8 +28,8 @@ async def undo(turn: Turn, ctx: TurnContext, argument: str) -> Reply:
     if argument and not (argument.isdecimal() and 1 <= int(argument) <= _MOST_AT_ONCE):
         return _refused(
             say(
-                "/undo takes a number from 1 to {most_at_once}, or nothing for one.",
-                most_at_once=_MOST_AT_ONCE,
+                "/undo takes a number from 1 to {most}, or nothing for one.",
+                most=_MOST_AT_ONCE,
             )
         )
     taken = await _exchanges(turn, ctx, limit=int(argument or 1))
@@ -39,7 +39,7 @@ async def undo(turn: Turn, ctx: TurnContext, argument: str) -> Reply:
     ctx.journal.note("undone", exchanges=len(taken), messages=cut)
     shown = [f"- {_words(exchange)}" for exchange in taken[:_MOST_SHOWN]]
     if len(taken) > _MOST_SHOWN:
-        shown.append(say("- and {taken} before that", taken=len(taken) - _MOST_SHOWN))
+        shown.append(say("- and {count} before that", count=len(taken) - _MOST_SHOWN))
     text = "\n".join((say("Taken out of our conversation, with all that followed:"), *shown))
     return Reply(parts=(TextPart(text),), rewind=Rewind(cut=cut))
 
@@ -90,8 +90,8 @@ async def branch(turn: Turn, ctx: TurnContext, argument: str) -> Reply:
     if len(states) >= _MOST_STATES:
         return _refused(
             say(
-                "{states} states are kept already, as many as a conversation can have.",
-                states=len(states),
+                "{count} states are kept already, as many as a conversation can have.",
+                count=len(states),
             )
         )
     if not await _exchanges(turn, ctx, limit=1):

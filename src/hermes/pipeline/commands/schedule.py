@@ -59,8 +59,8 @@ async def _do(turn: Turn, schedules: Scheduler, verb: str, *, name: str) -> str:
         return say("It runs now.")
     if verb == "remove":
         return say(
-            "Removed. {value}",
-            value=schedules.tell(await schedules.remove(job.id, person_id=person_id)),
+            "Removed. {job}",
+            job=schedules.tell(await schedules.remove(job.id, person_id=person_id)),
         )
     if verb == "pause":
         job = await schedules.pause(job.id, person_id=person_id)

@@ -25,11 +25,11 @@ async def start_task(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
     if len(others) >= most:
         return refused(
             say(
-                "I am doing as much in the background as I may already: {others} "
+                "I am doing as much in the background as I may already: {count} "
                 "(busy.max_background). /status shows it, /stop all stops it.",
-                others=len(others),
+                count=len(others),
             )
         )
     accepted = await put_task(turn, ctx, argument)
     ctx.journal.note("background", task=accepted.message_id)
-    return Effect(text=say("I do that in the background: {argument}", argument=title_of(argument)))
+    return Effect(text=say("I do that in the background: {task}", task=title_of(argument)))

@@ -340,9 +340,9 @@ class _Call:
         )
         self._ctx.journal.note("adapter_failed", adapter=self._runtime, problem=error.code)
         self._end_failed(Usage())
-        words = say(_LOST) if isinstance(error, AdapterLost) else say(_WORDS)
+        told = _LOST if isinstance(error, AdapterLost) else _WORDS
         text, problem = self.shown.text, str(error)
-        reply = cut_off(text, problem) if text else failed(words.format(problem=problem), problem)
+        reply = cut_off(text, problem) if text else failed(say(told, problem=problem), problem)
         return msgspec.structs.replace(reply, code=error.code)
 
 

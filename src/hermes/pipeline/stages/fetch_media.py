@@ -19,15 +19,15 @@ from hermes.message.reply import Reply
 from hermes.pipeline.needs import MediaFetcher, MediaServices, StageContext, TimelineWriter
 from hermes.pipeline.turn import Turn
 from hermes.ports.media import LocalMedia, MediaOwner
-from hermes.texts.say import say
+from hermes.texts.say import say, words
 
 _ATTACHED: Final = (ImagePart, AudioPart, FilePart)
 _Attached = ImagePart | AudioPart | FilePart
-_TOO_MANY: Final = "it is one too many"
-_TOO_LARGE: Final = "it is too large"
-_GONE: Final = "it is gone"
-_LATE: Final = "it did not come in time"
-_FAILED: Final = "it could not be fetched"
+_TOO_MANY: Final = words("it is one too many")
+_TOO_LARGE: Final = words("it is too large")
+_GONE: Final = words("it is gone")
+_LATE: Final = words("it did not come in time")
+_FAILED: Final = words("it could not be fetched")
 _log = structlog.get_logger(__name__)
 _Context = StageContext[MediaServices, TimelineWriter]
 
@@ -153,7 +153,7 @@ def _missed(part: _Attached, why: str) -> FetchedPart:
         f"\n[{name} was sent along and cannot be seen here: {why}. If the answer depends on it, say "
         "plainly that it is missing.]"
     )
-    return FetchedPart((NotePart(note),), f"{name}: {why}")
+    return FetchedPart((NotePart(note),), f"{name}: {say(why)}")
 
 
 def _named(part: _Attached) -> str:

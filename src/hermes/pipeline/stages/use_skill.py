@@ -89,7 +89,7 @@ async def _instructed(turn: Turn, ctx: _Context, *, book: SkillBook, name: str) 
         said = await asyncio.to_thread(book.instructions, name)
     except (Refused, OSError) as error:
         _log.warning("skill_unreadable", skill=name, message_id=turn.id, problem=str(error))
-        return _refused(say(_UNREADABLE).format(name=name))
+        return _refused(say(_UNREADABLE, name=name))
     ctx.journal.note("skill", name=name, chars=len(said))
     text = f"With this message the skill {name} is run. Follow its instructions:\n\n{said}"
     return msgspec.structs.replace(turn, instructions=text)
