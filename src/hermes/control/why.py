@@ -61,7 +61,7 @@ from hermes.ports.timeline import Timeline
 from hermes.ports.turns import COMPACTED_HISTORY, MessageRecord
 
 _ROUTED = "routed"
-_KINDS: tuple[IdKind, ...] = ("message", "refusal", "delivery", "call")
+_KINDS: tuple[IdKind, ...] = ("message", "refusal", "call")
 
 
 class WhyAsk(msgspec.Struct, frozen=True, kw_only=True):
@@ -213,7 +213,9 @@ async def explain(
     """
     timeline = await store.timeline(name) or await store.timeline(call_id_of(name))
     if timeline is None:
+        # The id of a reply ends like that of its message, which is the one that is meant.
         whole = await whole_id(store.ids, name, *_KINDS, is_listed=lists_ids)
+        whole = whole or await whole_id(store.ids, name, "delivery", is_listed=lists_ids)
         timeline = None if whole is None else await store.timeline(whole)
         name = whole or name
     if timeline is None:
