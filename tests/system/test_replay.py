@@ -10,11 +10,13 @@ from typing import Any
 
 import aiohttp
 import pytest
+from playwright.async_api import Browser, expect
 
 from hermes.testing.model_script import ScriptedTurn, SeenConversation, ToolUse
 from hermes.testing.model_server import ModelServer
 from tests.stores.opening import tables
 from tests.system.live import Live, live_gateway, run_command
+from tests.system.test_dashboard import PHONE, in_browser, opened
 from tests.system.test_operator_commands import hermes
 
 TOOLS = '''"""Counts its starts in a file."""
@@ -221,3 +223,46 @@ async def test_a_set_of_replays_is_a_regression_test_within_a_limit_of_costs(
         assert limited["lines"][0]["replay"]["reason"] == "over_cost"
         assert (nothing.returncode, unnamed.returncode) == (1, 2)
         assert starts(live) == ["Rome"] * 4
+
+
+@in_browser
+@pytest.mark.req("A32", "W7")
+async def test_the_page_of_the_dashboard_shows_both_answers_side_by_side(
+    tmp_path: Path, browser: Browser
+) -> None:
+    script = Weather()
+    async with ModelServer(script) as model, gateway(tmp_path, model) as live:
+        create = ("token", "create", "--role")
+        operator = (await told(live.home, *create, "operator", "--name", "op"))["secret"]
+        viewer = (await told(live.home, *create, "viewer", "--name", "see"))["secret"]
+        message = await ask(live, "What about Rome?")
+        script.word = "<b>Now</b>"
+
+        page = await opened(browser, live.url, operator, path=f"/replay?message={message}")
+        await expect(page.get_by_text("No answer was made again yet.")).to_be_visible()
+        await page.get_by_label("system").fill("Be brief.")
+        await page.get_by_role("button", name="Make the answer again").click()
+        await expect(page.locator(".sides .answer")).to_have_text(
+            ["Then: It is wet in Rome.", "<b>Now</b>: It is wet in Rome."]
+        )
+        await expect(page.locator(".diff .plus").last).to_have_text(
+            "+<b>Now</b>: It is wet in Rome."
+        )
+        # what was made is in the list at once
+        await page.locator("td a").first.click()
+        await expect(page.locator(".sides .answer").last).to_contain_text("<b>Now</b>")
+        # a reason instead of an answer, and what is not known
+        script.city = "Oslo"
+        await page.goto(f"{live.url}/dashboard/replay")
+        await page.get_by_label("message").first.fill(message)
+        await page.get_by_role("button", name="Make the answer again").click()
+        await expect(page.get_by_text("arguments that are not on record")).to_be_visible()
+        await page.get_by_label("message").first.fill("m_none")
+        await page.get_by_role("button", name="Make the answer again").click()
+        await expect(page.locator(".problem")).to_contain_text("No message is known as 'm_none'")
+        # on a phone nothing is wider than the page; a viewer may not see it
+        small = await opened(browser, live.url, operator, path="/replay", size=PHONE)
+        await expect(small.locator("td a").first).to_be_visible()
+        assert await small.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+        seen = await opened(browser, live.url, viewer, path="/replay")
+        await expect(seen.get_by_role("alert")).to_contain_text("needs the role operator")

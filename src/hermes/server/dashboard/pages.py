@@ -25,6 +25,7 @@ PAGES: Final[tuple[DashboardPage, ...]] = (
     DashboardPage("live", "now", "operator"),
     DashboardPage("messages", "now", "operator"),
     DashboardPage("message", "now", "viewer"),
+    DashboardPage("replay", "now", "operator"),
     DashboardPage("sessions", "now", "operator"),
     DashboardPage("deadletters", "now", "operator"),
     DashboardPage("approvals", "now", "operator"),

@@ -58,7 +58,7 @@ function controlOf(field, value, isSecret) {
   });
 }
 
-const LONG = ["text", "prompt", "system_prompt", "description", "archive"];
+const LONG = ["text", "prompt", "system_prompt", "system", "description", "archive"];
 
 const isLong = (field, text) => LONG.includes(field.name) || text.includes("\n") || text.length > 80;
 

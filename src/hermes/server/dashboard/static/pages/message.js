@@ -54,6 +54,7 @@ function links(report) {
     { class: "top-actions" },
     el("a", { href: session }, t("message.session")),
     el("a", { href: `${session}?graph=open` }, t("message.graph")),
+    report.kind === "message" ? el("a", { href: `/dashboard/replay?message=${encodeURIComponent(report.id)}` }, t("page.replay")) : null,
   );
 }
 
