@@ -125,7 +125,11 @@ class OrderTable:
         **row: Unpack[_Row],
     ) -> Order[Request, Report]: ...
     def row(
-        self, name: str, least: OperatorRole, run: Callable[..., Awaitable[Any]], **row: Unpack[_Row]
+        self,
+        name: str,
+        least: OperatorRole,
+        run: Callable[..., Awaitable[Any]],
+        **row: Unpack[_Row],
     ) -> AnyOrder:
         """Add a row to the table; one of its methods has its path."""
         order = make_order(name, least, run, **row)
