@@ -221,10 +221,9 @@ async def explain(
     if timeline is None:
         raise NotFound(
             f"No message is known as {name!r}. Expected a message id (m_...), a refusal id (r_...), "
-            "a delivery id (o_..., as `hermes send` prints it), the id of a call of /v1 (v_..., resp_v_..., chatcmpl-v_..., cmpl-v_..., msg_v_...), at "
-            "least four letters of the beginning or end of one, or the sender's own id of a message. "
-            "Finished messages "
-            "and calls are kept for store.retention_days, refusals up to inbox.refusals_kept; input "
+            "a delivery id (o_..., as `hermes send` prints it), the id of a call of /v1 (v_..., "
+            "resp_v_..., chatcmpl-v_..., cmpl-v_..., msg_v_...), at least four letters of the beginning "
+            "or end of one, or the sender's own id of a message. Finished messages and calls are kept for store.retention_days, refusals up to inbox.refusals_kept; input "
             "without a valid credential leaves no trace here."
         )
     by_refusal = timeline.refusal is not None and timeline.refusal.id == name
