@@ -237,7 +237,7 @@ async def spent(rig: Rig, by: CostBy) -> dict[str, float]:
     return {row.name: row.cost_usd for row in rows}
 
 
-@pytest.mark.req("A32", "A20", "B11")
+@pytest.mark.req("A32", "A20")
 async def test_a_replay_is_paid_by_the_gateway_and_by_no_person_and_no_agents_budget(
     tmp_path: Path,
 ) -> None:
