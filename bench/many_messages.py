@@ -4,6 +4,7 @@ They are written in bulk, without a gateway: what was said in them is that of no
 timelines of the real turns go through the same indexes as among as many real ones.
 """
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -91,6 +92,8 @@ def add_messages(home: Path, count: int, *, start: float) -> None:
         db.pragma("wal_checkpoint", "truncate")
     finally:
         db.close()
+    # Otherwise the commits of what is measured wait for these pages to reach the disk.
+    os.sync()
 
 
 def _make_room(db: apsw.Connection, count: int) -> None:

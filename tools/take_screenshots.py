@@ -1,4 +1,4 @@
-"""Takes the pictures of the chat page that README and docs show: `python tools/take_screenshots.py`.
+"""Takes the pictures of the pages that README and docs show: `python tools/take_screenshots.py`.
 
 It starts the real gateway on a temporary home with the scripted model server behind it, drives a
 real browser through the page's own controls, and saves what the browser shows. The words of the
@@ -16,6 +16,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Literal
+from urllib.parse import urlsplit
 
 from playwright.async_api import Browser, Page, async_playwright, expect
 
@@ -26,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[1]
 START_S = 30.0
 Scheme = Literal["light", "dark"]
 EXAMPLES = """examples:
-  python tools/take_screenshots.py                   the four pictures into docs/images
+  python tools/take_screenshots.py                   the pictures into docs/images
   python tools/take_screenshots.py --out somewhere   into another folder
 
 It needs a Chromium, as the browser tests do: apt-get install chromium
@@ -173,6 +174,13 @@ async def ask_for_approval(page: Page) -> None:
     await expect(page.locator(".question-card")).to_be_visible()
 
 
+async def open_dashboard(page: Page) -> None:
+    """Open the operators' overview of the last hour, in which all of this happened."""
+    address = urlsplit(page.url)
+    await page.goto(f"{address.scheme}://{address.netloc}/dashboard?span=hour")
+    await expect(page.locator(".attention")).to_be_visible()
+
+
 async def take(out: Path, browser_path: str) -> None:
     """Start everything, talk once, and save the conversation in each size and colour."""
     home = Path(tempfile.mkdtemp(prefix="hermes-pictures-"))
@@ -194,6 +202,8 @@ async def take(out: Path, browser_path: str) -> None:
                 await save(other, out / f"chat-{name}.png")
             await ask_for_approval(page)
             await save(page, out / "chat-approval.png")
+            await open_dashboard(page)
+            await save(page, out / "dashboard.png")
             await browser.close()
     finally:
         shutil.rmtree(home)

@@ -120,14 +120,16 @@ def _sessions(running: Running, say: Say) -> Iterator[dict[str, float]]:
 
 
 def _timelines(running: Running, ids: list[str], say: Say) -> Iterator[dict[str, float]]:
-    say("timelines")
-    took = []
-    for _ in range(ROUNDS):
-        for one in ids:
-            began = monotonic()
-            _ask(running, f"/control/why/{one}?text=true")
-            took.append((monotonic() - began) * 1_000)
-    yield {"timeline_p50_ms": statistics.median(took), "timeline_p95_ms": _p95(took)}
+    # With what was said each is on record: two commits that reach the disk.
+    for name, rest in (("timeline", ""), ("timeline_with_words", "?text=true")):
+        say(f"{name}, {ROUNDS} rounds")
+        took = []
+        for _ in range(ROUNDS):
+            for one in ids:
+                began = monotonic()
+                _ask(running, f"/control/why/{one}{rest}")
+                took.append((monotonic() - began) * 1_000)
+        yield {f"{name}_p50_ms": statistics.median(took), f"{name}_p95_ms": _p95(took)}
 
 
 class _Page(msgspec.Struct):
@@ -169,7 +171,7 @@ def effective_settings() -> Settings:
         f"real schema with their turns, steps, events and deliveries; {rare}",
         "lists": f"{len(lists_of(0.0, 1.0))} filters, the first {PAGES} pages of 50 of each, {ROUNDS} rounds, one request "
         "after the other over HTTP by an operator's token",
-        "timelines": f"`messages.read` of {TURNS} real turns in that store, {ROUNDS} rounds",
+        "timelines": f"`messages.why` and `messages.read` of {TURNS} real turns in that store, {ROUNDS} rounds",
         "memory": f"{_IDLE_S:g} s after the start, before anybody opened the dashboard, and after it",
     }
 
@@ -181,6 +183,7 @@ GROUP = Group(
         "dashboard_list_p95_ms": Target(at_most=150),
         "dashboard_sessions_p95_ms": Target(at_most=150),
         "timeline_p95_ms": Target(at_most=100),
+        "timeline_with_words_p95_ms": Target(at_most=100),
         "idle_rss_unopened_mb": Target(at_most=90),
     },
     settings=effective_settings,

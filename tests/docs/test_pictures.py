@@ -11,7 +11,7 @@ from tests.docs.markdown import ROOT
 from tests.system.chromium import CHROMIUM
 
 IMAGES = ROOT / "docs" / "images"
-PICTURES = ("chat.png", "chat-dark.png", "chat-phone.png")
+PICTURES = ("chat.png", "chat-dark.png", "chat-phone.png", "dashboard.png")
 
 
 def size_of(picture: Path) -> tuple[int, int]:

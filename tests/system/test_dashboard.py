@@ -75,6 +75,15 @@ async def test_the_catalogue_is_only_for_the_page_itself(gateway: Gateway, http:
     }
 
 
+async def test_a_person_of_the_chat_learns_nothing_of_the_gateway(
+    gateway: Gateway, http: Http
+) -> None:
+    token = await gateway.access.make_token("p", role="person")
+    for path in ("/dashboard/catalogue.json", "/dashboard/turns/m_1/events"):
+        async with http.get(path, headers={"authorization": f"Bearer {token}"}) as answer:
+            assert (answer.status, (await answer.json())["error"]["code"]) == (403, "forbidden")
+
+
 async def test_only_the_files_of_the_pages_are_served(gateway: Gateway, http: Http) -> None:
     for name in ("index.html", "pages.py", "..%2fpages.py", "pages/nothing.js"):
         async with http.get(f"/dashboard/static/{name}") as answer:

@@ -40,7 +40,10 @@ MAY_USE_NETWORK = (
 EFFECTFUL = ("pipeline/", "outbox/", "tools/", "inbox/", "schedule/", "app/", "control/")
 # What has a `find`, `edit` or `send` of its own that is no wire call, or makes one that is looked at.
 _NO_CHANNELS = frozenset(
-    {"agents", "wire", "people", "roster", "courier", "search", "sends", "store", "self"}
+    {
+        *("agents", "wire", "people", "questions", "roster", "courier", "search", "sends"),
+        *("sessions", "store", "self"),
+    }
 )
 # Make the calls of all channels under the names that they give; those are looked up where they are called.
 _CALLS_FOR_OTHERS = frozenset(

@@ -25,6 +25,12 @@ async def _put(store: Store, clock: ManualClock) -> None:
     await _set(store, "CRM_KEY", "the second value", agent=EVERY_AGENT)
 
 
+async def _replace(store: Store, clock: ManualClock) -> None:
+    await store.secrets.replace(
+        "CRM_KEY", "renewed", before="of one agent", agent=_AGENT, at=2.0, by="olga"
+    )
+
+
 async def _drop(store: Store, clock: ManualClock) -> None:
     await store.secrets.drop("SHOP_KEY", agent=_AGENT)
 
@@ -35,6 +41,7 @@ async def _erase(store: Store, clock: ManualClock) -> None:
 
 UNITS: dict[str, Callable[[Store, ManualClock], Awaitable[object]]] = {
     "store.put_secret": _put,
+    "store.replace_secret": _replace,
     "store.drop_secret": _drop,
     "store.erase_secrets": _erase,
 }

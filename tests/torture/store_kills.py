@@ -27,6 +27,7 @@ from hermes.ports.dreams import DREAM, Dream
 from hermes.ports.keys import CallerKey, KeptAnswer
 from hermes.ports.memory import EXTRACT, Fact, FactChange, NewJob
 from hermes.ports.sends import NewSend
+from hermes.ports.sessions import SessionUndo
 from hermes.ports.spend import PLATFORM, Account, CallLine, KillSwitch, SpendEntry
 from hermes.ports.store import Store
 from hermes.ports.vectors import Page, VectorEntry
@@ -83,6 +84,7 @@ _TABLES = {
     " CASE key WHEN 'kill_switch' THEN value END",
     "spend": "*",
     "spend_days": "*",
+    "turn_counts": "*",
     "caller_keys": "id, user_id, person_id, revoked_at, store_responses, read_history",
     "facts": "id, person_id, at",
     "vector_pages": "person_id, model, number, count",
@@ -117,6 +119,16 @@ async def _erase(store: Store, clock: ManualClock) -> None:
     person = await store.people.find("rest", "ann")
     if person is not None:
         await store.people.erase(person.id, at=clock.now())
+
+
+async def _undo(store: Store, clock: ManualClock) -> None:
+    await store.sessions.undo(
+        SessionUndo(lane="dee", epoch=0, head=1, cut=1, actor="local:olga", at=clock.now())
+    )
+
+
+async def _tidy_counts(store: Store, clock: ManualClock) -> None:
+    await store.activity.tidy(clock.now() + WEEK_S)
 
 
 async def _consent(store: Store, clock: ManualClock) -> None:
@@ -300,6 +312,8 @@ async def _end_session(store: Store, clock: ManualClock) -> None:
 UNITS: dict[str, Act] = {
     "store.end_session": _end_session,
     "store.erase": _erase,
+    "store.undo": _undo,
+    "store.tidy_counts": _tidy_counts,
     "store.consent": _consent,
     "store.abandon": _abandon,
     "store.rotate": _rotate,

@@ -4,6 +4,7 @@ It is built last, because its routes reach everything else.
 """
 
 import asyncio
+from functools import partial
 
 import msgspec
 
@@ -211,6 +212,7 @@ def _handles(parts: GatewayParts) -> RuntimeHandles:
     return msgspec.structs.replace(
         handles,
         status=parts.reports.status,
+        brief_status=partial(parts.reports.status, counts=False),
         written=parts.adapters.watch.text,
         stop_turn=lambda message_id, by: core.gateway_api.stop(message_id, by=by),
         reload=parts.reload.reload,

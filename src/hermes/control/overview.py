@@ -111,7 +111,8 @@ class OverviewOperations:
         now = int(self._clock.now())
         first = (now - length) // step * step + step
         counts = await self._store.activity.counts(first, span_s=step)
-        status = None if self._handles.status is None else await self._handles.status()
+        brief = self._handles.brief_status
+        status = None if brief is None else await brief()
         return OverviewReport(
             span=ask.span,
             step_s=step,

@@ -68,7 +68,7 @@ class RuntimeHandles(msgspec.Struct, frozen=True, kw_only=True):
     """What orders reach in a running gateway; what is None exists only while one runs.
 
     `home` describes the home channel of a platform, if it has one. `link` makes a sign-in link for the credential with an id.
-    `written` returns what a running turn has written so far; `stop_turn` ends a message's turn, by the name of who asks.
+    `brief_status` is the status without counts of the store. `written` returns what a running turn has written so far; `stop_turn` ends a message's turn, by the name of who asks.
     """
 
     platforms: tuple[str, ...] = ()
@@ -89,6 +89,7 @@ class RuntimeHandles(msgspec.Struct, frozen=True, kw_only=True):
     written: Callable[[str], str] = lambda _message_id: ""
     stop_turn: StopTurn | None = None
     status: Callable[[], Awaitable[StatusReport]] | None = None
+    brief_status: Callable[[], Awaitable[StatusReport]] | None = None
     reload: Callable[[], Awaitable[ReloadReport]] | None = None
     link: Callable[[SignInLinkOrder, str], Awaitable[SignInLink]] | None = None
     hooks: Callable[[], Awaitable[HooksReport]] | None = None

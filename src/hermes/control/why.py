@@ -61,7 +61,7 @@ from hermes.ports.timeline import Timeline
 from hermes.ports.turns import COMPACTED_HISTORY, MessageRecord
 
 _ROUTED = "routed"
-_KINDS: tuple[IdKind, ...] = ("message", "refusal", "delivery", "call")
+_KINDS: tuple[IdKind, ...] = ("message", "refusal", "call")
 
 
 class WhyAsk(msgspec.Struct, frozen=True, kw_only=True):
@@ -213,16 +213,17 @@ async def explain(
     """
     timeline = await store.timeline(name) or await store.timeline(call_id_of(name))
     if timeline is None:
+        # The id of a reply ends like that of its message, which is the one that is meant.
         whole = await whole_id(store.ids, name, *_KINDS, is_listed=lists_ids)
+        whole = whole or await whole_id(store.ids, name, "delivery", is_listed=lists_ids)
         timeline = None if whole is None else await store.timeline(whole)
         name = whole or name
     if timeline is None:
         raise NotFound(
             f"No message is known as {name!r}. Expected a message id (m_...), a refusal id (r_...), "
-            "a delivery id (o_..., as `hermes send` prints it), the id of a call of /v1 (v_..., resp_v_..., chatcmpl-v_..., cmpl-v_..., msg_v_...), at "
-            "least four letters of the beginning or end of one, or the sender's own id of a message. "
-            "Finished messages "
-            "and calls are kept for store.retention_days, refusals up to inbox.refusals_kept; input "
+            "a delivery id (o_..., as `hermes send` prints it), the id of a call of /v1 (v_..., "
+            "resp_v_..., chatcmpl-v_..., cmpl-v_..., msg_v_...), at least four letters of the beginning "
+            "or end of one, or the sender's own id of a message. Finished messages and calls are kept for store.retention_days, refusals up to inbox.refusals_kept; input "
             "without a valid credential leaves no trace here."
         )
     by_refusal = timeline.refusal is not None and timeline.refusal.id == name

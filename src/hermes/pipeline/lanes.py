@@ -227,9 +227,11 @@ class Lanes:
 
         They start, or go on, next time.
         """
-        awaited = self._services.questions.leave()
+        messages = self._services.questions.leave()
+        asking = [lane for lane, one in self._running.items() if one.message_id in messages]
         for lane, running in self._running.items():
-            if running.message_id in awaited:
+            # The turns that wait for one of them cannot go on, either.
+            if lane in asking or any(is_below(one, ancestor=lane) for one in asking):
                 self._tasks[lane].cancel()
                 continue
             journal = None if running.ctx is None else running.ctx.journal

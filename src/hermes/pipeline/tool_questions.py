@@ -271,8 +271,7 @@ def _opened(
         lane=root_lane(lane),
         who=row.requester,
         is_private=row.chat_type == "dm",
-        # The turn of a subagent cannot leave alone: another one waits for it.
-        may_wait=question.deciders != "person" and not depth_of(lane),
+        may_wait=question.deciders != "person",
         tell=tell,
     )
 

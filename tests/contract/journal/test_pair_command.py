@@ -6,6 +6,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from hermes.message.event import MessageEvent
+from hermes.message.parts import TextPart
+from hermes.message.source import Source
 from hermes.ports.channel import Buttons, Capabilities
 from hermes.testing.memory_channel import MemoryChannel
 from tests.contract.journal.rig import PUSH, Rig, open_rig
@@ -127,3 +130,23 @@ async def test_an_admin_lets_nobody_in_on_another_platform_unless_they_are_admin
         assert ada != root.id
         assert await say(f"/pair rest {code}") == "rest:eve is let in."
         assert not [one for one in rig.push.texts("root") if "wants to be let in" in one]
+
+
+@pytest.mark.req("W31")
+async def test_a_channel_is_told_whose_messages_are_a_strangers(tmp_path: Path) -> None:
+    async with open_rig(tmp_path, push=platform(), settings=SETTINGS) as rig:
+        told = {}
+        for user in ("root", "eve"):
+            event = MessageEvent(
+                account="default",
+                route="api",
+                external_id=user,
+                source=Source(platform="push", chat_id=user, user_id=user),
+                parts=(TextPart("/model fast"),),
+                at=rig.clock.now(),
+            )
+            accepted = await rig.core.inbox.accept(event)
+            await rig.outcome(accepted.message_id)
+            told[user] = accepted.is_stranger
+
+        assert told == {"root": False, "eve": True}

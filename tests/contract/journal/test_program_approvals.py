@@ -14,11 +14,13 @@ from tests.contract.journal.rig import Rig, open_rig
 from tests.contract.journal.test_buttons import last_question, platform
 from tests.contract.journal.test_operator_approvals import desk_of
 from tests.contract.journal.test_questions import asking, sent
+from tests.contract.journal.test_teams import TEAM, delegating
 
 pytestmark = pytest.mark.req("A25")
 LANE = "agent:main:push:dm:ann"
 RUNS = {"AGENTS__MAIN__RUNTIME": "one", "APPROVALS__ADMINS": '["push:root"]'}
 BY_ADMINS = {**RUNS, "AGENTS__MAIN__APPROVALS__BY": "admins"}
+BY_DIGGER = {"AGENTS__DIGGER__RUNTIME": "one", "AGENTS__DIGGER__APPROVALS__BY": "admins"}
 BY_OTHERS = {**RUNS, "APPROVALS__ALLOW_SELF": "false"}
 
 
@@ -237,3 +239,33 @@ async def test_a_gateway_that_stops_answers_no_question_of_a_program(
         assert (left, state, before.closed) == (0, ("waiting", None), 1)
         assert await reply(rig, message_id) == "scripted: allowed"
         assert len(await rig.store.approvals.questions_of(message_id)) == 1
+
+
+@pytest.mark.req("M11", "J1", "A25")
+@pytest.mark.parametrize("end", ["", "crash", "stop"])
+async def test_the_program_of_a_delegated_task_is_allowed_in_the_same_way(
+    tmp_path: Path, end: str
+) -> None:
+    settings = {**TEAM, **BY_DIGGER}
+    asks = delegating("digger", task="ask first")
+    async with open_rig(
+        tmp_path, adapters={"one": ScriptedAdapter()}, settings=settings, own_tools=True
+    ) as rig:
+        message_id = await rig.say(asks, platform="push")
+        await rig.until(lambda: bool(open_questions(rig)))
+        (question,) = open_questions(rig)
+        if not end:
+            await desk_of(rig).approve(ApprovalOrder(id=question))
+            assert await rig.outcome(message_id) == "answered"
+        elif end == "stop":
+            assert await rig.drain(10) == 0
+
+    async with open_rig(
+        tmp_path, adapters={"one": ScriptedAdapter()}, settings=settings, own_tools=True
+    ) as rig:
+        if end:
+            await desk_of(rig).approve(ApprovalOrder(id=question))
+
+        assert await rig.outcome(message_id) == "answered"
+        assert '"reply":"scripted: allowed"' in await reply(rig, message_id)
+        assert (await decided(rig, question))[0] == "approved"

@@ -26,6 +26,7 @@ ONLY_HERE = {
     "graph.lost_branches": DAMAGED,
     "graph.people": DAMAGED,
     "memory.due_jobs": LISTS,
+    "messages.lines": LISTS,
     "outbox.expire": LISTS,
     "outbox.has_expired": LISTS,
     "people.forget_writing": CLASHES,

@@ -28,6 +28,20 @@ async def accept(store: Store, event: MessageEvent, name: str) -> str:
     return (await store.inbox.accept(message, kept=lambda _: None)).message_id
 
 
+@pytest.mark.req("A28")
+async def test_the_newest_message_that_any_caller_named_so_is_explained(store: Store) -> None:
+    hooks = msgspec.structs.replace(HELLO, route="hooks")
+    second = msgspec.structs.replace(HELLO, account="second")
+    await accept(store, hooks, "m_1")
+    await accept(store, second, "m_2")
+    await accept(store, HELLO, "m_3")
+    await accept(store, msgspec.structs.replace(second, external_id="two"), "m_4")
+
+    found = [await store.timeline(name) for name in ("one", "two", "three", "")]
+
+    assert [one and one.message and one.message.id for one in found] == ["m_3", "m_4", None, None]
+
+
 @pytest.mark.req("J1")
 @pytest.mark.parametrize("first", [HELLO, SIGNED])
 @pytest.mark.parametrize(

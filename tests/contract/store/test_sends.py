@@ -154,19 +154,22 @@ async def test_j2_a_delivery_tells_its_own_story_or_that_of_the_message_that_it_
     async with opened(tmp_path) as store:
         ann = await write(store, "ann", lane_of("ann"), chat="ann")
         asked = f"m_ann in {lane_of('ann')} at 1.0"
+        ending = asked[-9:]
         own = msgspec.structs.replace(new_send(ann, name="o_0001own"), message_id="o_0001own")
-        reply = msgspec.structs.replace(new_send(ann, name="o_0002reply"), message_id=asked)
+        reply = msgspec.structs.replace(new_send(ann, name=f"o_2{ending}"), message_id=asked)
         for send in (own, reply):
             await store.sends.put(send, kept=lambda _: None)
 
         stories = [
-            await explain(store, name, now=7.0) for name in ("o_0001own", "1own", "o_0002reply")
+            await explain(store, name, now=7.0)
+            for name in ("o_0001own", "1own", f"o_2{ending}", ending)
         ]
 
     told = "Sent in answer to no message, written at 1970-01-01 00:00:05 UTC; "
     assert [(one.kind, one.id) for one in stories] == [
         ("delivery", "o_0001own"),
         ("delivery", "o_0001own"),
+        ("message", asked),
         ("message", asked),
     ]
     assert stories[0].answer == f"{told}the message to push is waiting to be sent."

@@ -131,6 +131,16 @@ async def test_a_full_disk_is_named_as_the_reason():
 
 
 @pytest.mark.req("W7")
+async def test_the_overview_asks_for_no_counts_of_a_large_store() -> None:
+    full = await live_status(a_store("the disk is full"), LIVE, home="/h", now=1000.0)
+    brief = await live_status(
+        a_store("the disk is full"), LIVE, home="/h", now=1000.0, counts=False
+    )
+
+    assert full.store == StoreStatus(writable=False, problem="the disk is full", details=DETAILS)
+    assert brief.store == StoreStatus(writable=False, problem="the disk is full")
+
+
 async def test_a_broken_store_is_a_line_of_the_report_not_an_error():
     report = await live_status(a_store(broken=True), LIVE, home="/h", now=1000.0)
 

@@ -17,7 +17,7 @@ from hermes.store.sql.tx import Rows
 
 _SQL = load("messages")
 # Rows that are looked at for one page, and at once.
-_MOST_LOOKED_AT = 10_000
+_MOST_LOOKED_AT = 4_000
 _AT_ONCE = 500
 # Sorts after every id: they begin with a lower-case letter.
 _LAST_ID = "~"

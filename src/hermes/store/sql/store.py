@@ -51,7 +51,7 @@ from hermes.store.sql.spend import SqlSpend
 from hermes.store.sql.tasks import SqlTasks
 from hermes.store.sql.transcripts import OnCommit, SqlTranscripts
 from hermes.store.sql.turns import SqlTurns
-from hermes.store.sql.tx import Tx
+from hermes.store.sql.tx import Rows, Tx
 from hermes.store.sql.users import SqlUsers
 from hermes.store.sql.vectors import SqlVectors
 from hermes.store.sql.wallet import Beside, SqlWallets
@@ -202,8 +202,8 @@ class SqlStore:
         message = await self.inbox.get(name)
         if message is not None:
             return message
-        row = await self._engine.reads.row(_INBOX["by_external"], name)
-        known = await self.outbox.message_of(name) if row is None else str(row[0])
+        known = await self._engine.reads.look(lambda db: _by_external(db, name))
+        known = known or await self.outbox.message_of(name)
         return None if known is None else await self.inbox.get(known)
 
     async def _refusal(self, name: str) -> RefusedMessage | None:
@@ -257,3 +257,15 @@ class SqlStore:
             return done + await tx.changed(_SQL["drop_calls"], before, limit - done)
 
         return await self._engine.writer.run("purge", unit)
+
+
+def _by_external(db: Rows, name: str) -> str | None:
+    """Return the newest message that a caller named so; no index begins with that name.
+
+    There are few ways on which messages come, and each of them has an index.
+    """
+    found, way = (0, ""), db.row(_INBOX["next_route"], ("", "", ""))
+    while way is not None:
+        found = max([found, *db.rows(_INBOX["by_external"], (*way, name))])
+        way = db.row(_INBOX["next_route"], way)
+    return found[1] or None

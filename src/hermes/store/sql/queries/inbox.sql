@@ -37,9 +37,15 @@ FROM inbox WHERE id = ?1;
 -- Where one message stands.
 SELECT state FROM inbox WHERE id = ?1;
 
+-- name: next_route
+-- Where messages come from, one after the other: a step along the index for each.
+SELECT account, platform, route FROM inbox WHERE (account, platform, route) > (?1, ?2, ?3)
+ORDER BY account, platform, route LIMIT 1;
+
 -- name: by_external
--- The newest message that a caller named so.
-SELECT id FROM inbox WHERE external_id = ?1 ORDER BY seq DESC LIMIT 1;
+-- The message that a caller named so on one way.
+SELECT seq, id FROM inbox
+WHERE account = ?1 AND platform = ?2 AND route = ?3 AND external_id = ?4;
 
 -- name: result
 -- The sealed result of a finished message, and whose it is.

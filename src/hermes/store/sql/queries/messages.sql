@@ -76,7 +76,7 @@ SELECT lane, epoch FROM inbox WHERE id = ?1;
 SELECT inbox.seq, inbox.id, inbox.received_at, inbox.person_id, inbox.platform, inbox.lane,
     inbox.state, inbox.outcome, inbox.done_at, interactions.agent, interactions.llm_backend,
     interactions.tokens_in, interactions.tokens_out, interactions.cost_usd, interactions.unpriced
-FROM json_each(?1) AS looked CROSS JOIN inbox ON inbox.seq = looked.value
+FROM json_each(?1) CROSS JOIN inbox ON inbox.seq = json_each.value
     LEFT JOIN interactions ON interactions.message_id = inbox.id
 WHERE inbox.control = 0
     AND (?2 = '' OR inbox.person_id = ?2)
