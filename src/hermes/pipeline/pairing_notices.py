@@ -16,8 +16,8 @@ from hermes.message.session_key import read_session_key
 from hermes.message.source import Source
 from hermes.people.slash_access import may_let_in
 from hermes.pipeline.choice_offers import OfferServices, OfferTerms, Option, offer_answers
+from hermes.pipeline.reader_language import language_for
 from hermes.pipeline.targets import reply_id
-from hermes.pipeline.words import language_for
 from hermes.ports.channel import Target
 from hermes.ports.sends import KnownSession, NewSend
 from hermes.ports.store import Store

@@ -27,6 +27,7 @@ from hermes.pipeline.follow_ups import takes_more
 from hermes.pipeline.interrupts import TIME_LIMIT, Arrivals, Interrupt, TimeLimit
 from hermes.pipeline.journal import Journal
 from hermes.pipeline.plan import END, PREPARE, next_stage
+from hermes.pipeline.reader_language import speak_with
 from hermes.pipeline.resume import restore, tell_of_cut
 from hermes.pipeline.scheduled_replies import end_scheduled
 from hermes.pipeline.services import Services, TurnContext
@@ -38,7 +39,6 @@ from hermes.pipeline.stages.save import build_commit, commit_patiently
 from hermes.pipeline.streamed_text import is_awaited
 from hermes.pipeline.targets import reply_id, target_of
 from hermes.pipeline.turn import Turn
-from hermes.pipeline.words import speak_with
 from hermes.ports.sends import MIRROR
 from hermes.ports.transcripts import TranscriptEntry
 from hermes.ports.turns import LaneView, MessageRecord, TurnResult

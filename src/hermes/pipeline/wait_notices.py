@@ -16,9 +16,9 @@ from hermes.message.event import MessageEvent
 from hermes.message.outcome import BusyPolicy, DeliveryState
 from hermes.message.parts import TextPart
 from hermes.pipeline.approval_waits import waiting_text
+from hermes.pipeline.reader_language import language_for
 from hermes.pipeline.services import Services
 from hermes.pipeline.targets import reply_id, target_of, vanish_after
-from hermes.pipeline.words import language_for
 from hermes.ports.approvals import WAITS_FOR_APPROVAL, Approval
 from hermes.ports.sends import NewSend
 from hermes.ports.steps import TimelineEvent

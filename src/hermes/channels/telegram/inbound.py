@@ -38,6 +38,7 @@ from hermes.message.source import ChatType, Source
 PLATFORM: Final = "telegram"
 # One route for polls and webhooks, so that switching between them repeats nothing.
 ROUTE: Final = "bot"
+_TAG_CHARS: Final = 16
 # The only update types that are requested.
 ALLOWED_UPDATES: Final = ("message", "channel_post", "callback_query", "message_reaction")
 MAX_WEBHOOK_BYTES: Final = 1_048_576
@@ -88,6 +89,7 @@ def _said(message: Message | None, *, bot: User, account: str) -> Iterator[Messa
         reply_to=_reply_context(message, answered),
         addressed=_is_addressed(message, marked, answered=answered, bot=bot),
         album=message.media_group_id or None,
+        language="" if message.sender is None else message.sender.language_code[:_TAG_CHARS],
     )
 
 
@@ -126,6 +128,7 @@ def _pressed(query: CallbackQuery, *, account: str, now: float) -> Iterator[Mess
         at=now,
         type="choice",
         pressed=PressedChoice(value=query.data, message_id=str(message.message_id)),
+        language=query.sender.language_code[:_TAG_CHARS],
     )
 
 

@@ -20,6 +20,7 @@ class User(msgspec.Struct, frozen=True):
     first_name: str = ""
     last_name: str = ""
     username: str = ""
+    language_code: str = ""
 
     @property
     def name(self) -> str | None:

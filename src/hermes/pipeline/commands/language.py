@@ -3,9 +3,9 @@
 from hermes.message.outcome import Outcome
 from hermes.message.parts import TextPart
 from hermes.message.reply import Reply
+from hermes.pipeline.reader_language import speak_with
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.turn import Turn
-from hermes.pipeline.words import speak_with
 from hermes.texts.languages import LANGUAGES, language_of
 from hermes.texts.say import say, shipped, spoken
 

@@ -10,7 +10,7 @@ from hermes.texts.languages import language_of
 from hermes.texts.say import shipped, speak
 
 
-class HasPeople(Protocol):
+class KnowsPeople(Protocol):
     """A store that knows people."""
 
     @property
@@ -25,7 +25,7 @@ def language_with(person: Person | None, named: str, settings: Settings) -> str:
 
 
 async def language_for(
-    person_id: str, event: MessageEvent | None, *, store: HasPeople, settings: Settings
+    person_id: str, event: MessageEvent | None, *, store: KnowsPeople, settings: Settings
 ) -> str:
     """Return the language for the person who reads the answer to an event."""
     named = "" if event is None else event.language
