@@ -68,7 +68,7 @@ async def test_what_a_model_reads_is_the_same_in_every_language(tmp_path: Path) 
             await rig.answer("/new", chat="ann")
             await rig.answer("hello", chat="ann")
             (request,) = rig.model.calls
-            sent.append([(one.role, one.text) for one in request.messages])
+            sent.append([(one.role, one.text) for one in request.request.messages])
 
     assert sent[0] == sent[1]
 
