@@ -182,6 +182,8 @@ def _wires(source: Source, constants: Constants, *, beside: list[Source]) -> Ite
     for call, name in source.calls:
         said = _wire_name(source, call, name)
         if said is None:
+            if _is_made_of_setup(source, name):
+                yield from (f"wire.{platform}" for platform in _manifest_names(source))
             continue
         for place, node in _given(source, said, beside=beside):
             template = _template(place, node, constants)
@@ -193,11 +195,17 @@ def _wires(source: Source, constants: Constants, *, beside: list[Source]) -> Ite
                 yield f"wire.{template}"
 
 
+def _is_made_of_setup(source: Source, name: str) -> bool:
+    """Return whether a call makes an API that has its channel's name from the set-up."""
+    maker, _, verb = name.rpartition(".")
+    return verb == "of" and maker in _CALLERS and _origin(source, maker) == _CALLERS[maker]
+
+
 def _wire_name(source: Source, call: ast.Call, name: str) -> ast.expr | None:
     """Return what names a wire call; None for any other call."""
     if name.endswith("client.request"):
         return call.args[0]
-    is_caller = _origin(source, name) == _CALLERS.get(name, "-")
+    is_caller = _origin(source, name) == _CALLERS.get(name, "-") or _is_made_of_setup(source, name)
     if not is_caller and (name != "call" or _origin(source, name) is None):
         return None
     given = {word.arg: word.value for word in call.keywords}

@@ -137,6 +137,12 @@ async def _consent(store: Store, clock: ManualClock) -> None:
         await store.people.set_consent(person.id, may_train=True, at=clock.now())
 
 
+async def _speak(store: Store, clock: ManualClock) -> None:
+    person = await store.people.find("rest", "ann")
+    if person is not None:
+        await store.people.set_language(person.id, "de")
+
+
 async def _abandon(store: Store, clock: ManualClock) -> None:
     await store.turns.abandon("m_waiting", Outcome.REFUSED)
 
@@ -315,6 +321,7 @@ UNITS: dict[str, Act] = {
     "store.undo": _undo,
     "store.tidy_counts": _tidy_counts,
     "store.consent": _consent,
+    "store.set_language": _speak,
     "store.abandon": _abandon,
     "store.rotate": _rotate,
     "store.purge": _purge,

@@ -14,7 +14,15 @@ from hermes.ports.outbox import NewDelivery
 from hermes.ports.steps import Lease, Step
 from hermes.ports.store import Store
 from hermes.ports.transcripts import NewCall, TranscriptEntry
-from hermes.ports.turns import Begin, Charge, Commit, CreditHold, MessageRecord, TurnResult
+from hermes.ports.turns import (
+    Begin,
+    Charge,
+    Commit,
+    CreditHold,
+    Interaction,
+    MessageRecord,
+    TurnResult,
+)
 from hermes.testing.manual_time import ManualClock
 
 LEASE_S = 30.0
@@ -91,6 +99,7 @@ def ending(
         reply=reply,
         reply_entry=0,
         charge=Charge(person_id=message.person_id, amount=1, captured=True),
+        interaction=Interaction(agent="main", platform=platform),
         deliveries=(
             NewDelivery(
                 id="o" + message.id[1:],
