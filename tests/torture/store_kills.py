@@ -30,6 +30,7 @@ from hermes.ports.sends import NewSend
 from hermes.ports.sessions import SessionUndo
 from hermes.ports.spend import PLATFORM, Account, CallLine, KillSwitch, SpendEntry
 from hermes.ports.store import Store
+from hermes.ports.turns import Interaction
 from hermes.ports.vectors import Page, VectorEntry
 from hermes.ports.wallet import NewGrant, NewReferral, NewRefund
 from hermes.testing.manual_time import ManualClock
@@ -373,7 +374,8 @@ async def _fill(folder: Path, seed: int) -> None:
     chance = random.Random(seed)
     for number in range(chance.randint(1, 4)):
         await answer(store, f"old{number}", user=chance.choice(("ann", "bob")), clock=clock)
-    await answer(store, "unserved", user="dee", clock=clock, platform="gone")
+    counted = Interaction(agent="main", platform="gone")
+    await answer(store, "unserved", user="dee", clock=clock, platform="gone", interaction=counted)
     await accept(store, "waiting", user="ann", clock=clock)
     await accept(store, "there", user=SESSION, clock=clock)
     digest = hashlib.sha256(b"code").digest()

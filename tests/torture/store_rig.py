@@ -99,7 +99,6 @@ def ending(
         reply=reply,
         reply_entry=0,
         charge=Charge(person_id=message.person_id, amount=1, captured=True),
-        interaction=Interaction(agent="main", platform=platform),
         deliveries=(
             NewDelivery(
                 id="o" + message.id[1:],
@@ -120,10 +119,12 @@ async def answer(
     platform: str = "rest",
     job: NewJob | None = None,
     calls: tuple[NewCall, ...] = (),
+    interaction: Interaction | None = None,
 ) -> None:
-    """Accept a message and bring it to its end, which may leave a job and calls behind."""
+    """Accept a message and bring it to its end, which may leave a job, calls and a count behind."""
     await accept(store, name, user=user, clock=clock)
     lease, message = await begin(store, user, clock=clock)
     end = ending(message, clock=clock, platform=platform)
     jobs = () if job is None else (job,)
-    await store.turns.commit(lease, msgspec.structs.replace(end, jobs=jobs, calls=calls))
+    end = msgspec.structs.replace(end, jobs=jobs, calls=calls, interaction=interaction)
+    await store.turns.commit(lease, end)
