@@ -4,20 +4,10 @@ import asyncio
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from hermes.app.doctor import DoctorContext, examine
 from hermes.app.gateway_parts import GatewayParts
 from hermes.config import LoadedConfig, show
-from hermes.config.change import (
-    draft_with,
-    draft_without,
-    key_of_name,
-    locked_files,
-    read_value,
-    value_in_file,
-    write_draft,
-)
 from hermes.config.findings import masked
 from hermes.config.keys import dotted
 from hermes.config.layers import DOTENV, ENVIRONMENT
@@ -37,8 +27,31 @@ from hermes.control.home import (
 from hermes.control.reload import is_reloadable
 from hermes.control.runtime import RuntimeHandles
 from hermes.errors import BadRequest, Conflict, NotFound
+from hermes.lazy import lazy
 from hermes.ops.instance import find_running
 from hermes.ops.log_reader import LineFilter, last_lines, mark_of
+
+if TYPE_CHECKING:
+    from hermes.app.doctor import DoctorContext, examine
+    from hermes.config.change import (
+        draft_with,
+        draft_without,
+        key_of_name,
+        locked_files,
+        read_value,
+        value_in_file,
+        write_draft,
+    )
+else:
+    DoctorContext = lazy("hermes.app.doctor:DoctorContext")
+    examine = lazy("hermes.app.doctor:examine")
+    draft_with = lazy("hermes.config.change:draft_with")
+    draft_without = lazy("hermes.config.change:draft_without")
+    key_of_name = lazy("hermes.config.change:key_of_name")
+    locked_files = lazy("hermes.config.change:locked_files")
+    read_value = lazy("hermes.config.change:read_value")
+    value_in_file = lazy("hermes.config.change:value_in_file")
+    write_draft = lazy("hermes.config.change:write_draft")
 
 _RELOAD: Final = "Reload the configuration to use it."
 _RESTART: Final = "Restart the gateway to use it."
@@ -140,7 +153,7 @@ def _logs(loaded: LoadedConfig, ask: LogsAsk) -> LogsReport:
 
 async def _doctor_context(
     home: Path, handles: RuntimeHandles, load: Callable[[], LoadedConfig], *, now: float
-) -> DoctorContext:
+) -> "DoctorContext":
     """Return what the checks ask of this process, asked before, because they run beside its loop."""
     status = None if handles.status is None else await handles.status()
     models = () if handles.models is None else (await handles.models()).models

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from functools import partial
 from secrets import token_bytes
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hermes import __version__
 from hermes.app.gateway_parts import GatewayContext, Storage
@@ -16,6 +16,7 @@ from hermes.channels.web.channel import WebChannel, WebSettings
 from hermes.control.sessions import session_id
 from hermes.control.why import WhyReport, explain
 from hermes.http.same_origin import Origins
+from hermes.lazy import lazy
 from hermes.message.ids import make_id
 from hermes.net.client import HttpClient
 from hermes.plugins.manifest import load_capabilities
@@ -25,13 +26,19 @@ from hermes.ports.gateway_api import GatewayApi
 from hermes.server.a2a.channel import A2aChannel, A2aParts
 from hermes.server.mcp.endpoint import McpEndpoint
 from hermes.server.mcp.tools import McpParts, McpTools
-from hermes.server.oidc.id_token import AllowedPeople
-from hermes.server.oidc.provider import OidcClient, OidcProvider
 from hermes.server.v1.agent_turns import AgentTurns
 from hermes.server.v1.callers import Callers
 from hermes.server.v1.channel import V1Channel
 from hermes.server.v1.serve import V1Parts
 from hermes.sessions.commands import CommandBook
+
+if TYPE_CHECKING:
+    from hermes.server.oidc.id_token import AllowedPeople
+    from hermes.server.oidc.provider import OidcClient, OidcProvider
+else:
+    AllowedPeople = lazy("hermes.server.oidc.id_token:AllowedPeople")
+    OidcClient = lazy("hermes.server.oidc.provider:OidcClient")
+    OidcProvider = lazy("hermes.server.oidc.provider:OidcProvider")
 
 
 # Any: each of them also has routes of its own kind.
@@ -131,7 +138,7 @@ def _web(
 
 def _identity_provider(
     context: GatewayContext, storage: Storage, *, client: HttpClient
-) -> OidcProvider | None:
+) -> "OidcProvider | None":
     """Return who else knows people, if the settings name one."""
     oidc = context.settings.access.oidc
     if oidc.issuer is None or oidc.client_id is None:

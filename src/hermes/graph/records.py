@@ -16,6 +16,8 @@ EditKind = Literal[
 Runs = tuple[tuple[int, int], ...]
 Rating = Literal["up", "down", "none"]
 _SHOWN_BYTES = 6
+# In the metadata of a call that was made to try something out: which call it repeats.
+REPEATS = "replay_of"
 
 
 class GraphRecord(msgspec.Struct, frozen=True):

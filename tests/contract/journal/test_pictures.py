@@ -259,7 +259,7 @@ async def test_one_bad_picture_does_not_spoil_the_others(tmp_path: Path) -> None
         assert "Picture 4:\n> Thing 2.\n" in note
         assert "Picture 5: not seen, looking at it failed just now.\n" in note
         assert "Picture 6:\n> Thing 4." in note
-        assert "(I could not look at 4 of your 6 pictures: it is gone, and" in await reply(
+        assert "(I could not look at 4 of your 6 pictures: it is gone," in await reply(
             rig, message_id
         )
 

@@ -15,13 +15,11 @@ from hermes.graph.blob import Blob, Message, canonical, canonical_value
 from hermes.graph.exports.report import Reason, Report, UnfitRow
 from hermes.graph.message_graph import MessageGraph
 from hermes.graph.ratings import verdicts
-from hermes.graph.records import Call
+from hermes.graph.records import REPEATS, Call
 from hermes.graph.roots import context_root, message_id
 from hermes.graph.sequence import Sequence as Blobs
 from hermes.graph.tool_groups import calls_in, results_in
 
-# In the metadata of a call that was made to try something out: which call it repeats.
-REPEATS = "replay_of"
 # The names of what a call saw and wrote: calls with the same pair are one sample.
 Pair = tuple[bytes, bytes | None]
 

@@ -19,7 +19,7 @@ from hermes.calls.model_caller import CallSpec
 from hermes.calls.sampling import NO_SAMPLING, Sampling
 from hermes.calls.shares import ShareHolder
 from hermes.errors import HermesError, Overloaded, PersonErased
-from hermes.graph.exports.kept_calls import REPEATS
+from hermes.graph.records import REPEATS
 from hermes.memory.soul import soul_blocks
 from hermes.message.chat import ChatMessage
 from hermes.message.ids import MakeId
