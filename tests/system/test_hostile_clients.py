@@ -54,9 +54,9 @@ class Kind:
 
 CALL = {"model": "openai:gpt-4o-mini", "messages": [{"role": "user", "content": ANSWER}]}
 KINDS = {
-    "page": Kind(("/",), "/"),
+    "page": Kind(("/", "/dashboard", "/dashboard/{page:path}"), "/"),
     "page of a message": Kind(("/why/{id}",), "/why/none"),
-    "file": Kind(("/assets/{name}",), "/assets/app.js"),
+    "file": Kind(("/assets/{name}", "/dashboard/static/{name:path}"), "/assets/app.js"),
     "sign-in": Kind(("/signin", "/signout"), "/signin", b"401", {"token": "nobody's"}),
     "health": Kind(("/healthz", "/readyz"), "/healthz"),
     "metrics": Kind(("/metrics",), "/metrics"),
@@ -68,14 +68,22 @@ KINDS = {
     "message": Kind(("/api/messages",), "/api/messages", body={"sender": "eve", "text": ANSWER}),
     "message state": Kind(("/api/messages/{id}",), "/api/messages/none", b"404"),
     "chat message": Kind(
-        ("/web/messages", "/web/stop"),
+        ("/web/messages", "/web/stop", "/web/sessions/end"),
         "/web/messages",
         body={"conversation": "eve", "text": ANSWER, "id": "1"},
     ),
-    "chat stream": Kind(("/web/messages/{id}/events",), "/web/messages/none/events", b"404"),
+    "chat stream": Kind(
+        ("/web/messages/{id}/events", "/dashboard/turns/{id}/events"),
+        "/web/messages/none/events",
+        b"404",
+    ),
     "chat story": Kind(("/web/messages/{id}/why",), "/web/messages/none/why", b"404"),
     "chat report": Kind(
-        ("/web/conversations", "/web/conversations/{id}", "/web/info"), "/web/conversations"
+        (
+            *("/web/conversations", "/web/conversations/{id}", "/web/info", "/web/me"),
+            *("/web/menu", "/web/sessions", "/dashboard/catalogue.json"),
+        ),
+        "/web/conversations",
     ),
     "call": Kind(
         ("/v1/chat/completions", "/v1/completions", "/v1/messages", "/v1/responses"),
@@ -107,6 +115,14 @@ KINDS = {
         "/.well-known/agent-card.json",
     ),
     "conversation": Kind(("/api/conversations/{name}",), "/api/conversations/none?sender=eve"),
+    "file of a message": Kind(
+        (
+            "/api/messages/{id}/files/{side}/{number}",
+            "/web/messages/{id}/files/{side}/{number}",
+        ),
+        "/api/messages/none/files/sent/0",
+        b"404",
+    ),
     "files": Kind(("/api/files", "/api/files/{path:path}"), "/api/files?sender=eve", b"404"),
 }
 WITH_BODY = [name for name, kind in KINDS.items() if kind.body is not None]

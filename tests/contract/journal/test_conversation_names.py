@@ -39,6 +39,9 @@ def take_back(home: Path) -> None:
             "task_pushes",
             "offers",
             "outbox_parts",
+            "turn_counts",
+            "replays",
+            "early_reactions",
         ):
             db.execute(f"DROP TABLE {table}")
         db.execute("DROP INDEX lanes_person")
@@ -46,6 +49,7 @@ def take_back(home: Path) -> None:
             db.execute(f"ALTER TABLE caller_keys DROP COLUMN {column}")
         for column in ("may_delegate", "user_id"):
             db.execute(f"ALTER TABLE credentials DROP COLUMN {column}")
+        db.execute("ALTER TABLE people DROP COLUMN language")
         db.execute("ALTER TABLE lanes DROP COLUMN adapter")
         db.execute("ALTER TABLE lanes ADD COLUMN expires REAL")
         db.execute("ALTER TABLE lanes DROP COLUMN temporary")
@@ -57,6 +61,14 @@ def take_back(home: Path) -> None:
             "outbox_vanishing",
             "outbox_posted",
             "inbox_content",
+            "inbox_platform",
+            "inbox_outcome",
+            "interactions_agent",
+            "interactions_model",
+            "interactions_cent",
+            "interactions_dime",
+            "interactions_dollar",
+            "outbox_sends",
         ):
             db.execute(f"DROP INDEX {index}")
         for column in ("content_key", "handle_used"):
